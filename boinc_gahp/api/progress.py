@@ -19,6 +19,7 @@ from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.terminal import words
 from boinc_gahp.terminal.live import Work
 from boinc_gahp.terminal.output import is_live
+from boinc_gahp.text import count, printable, size, span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -71,7 +72,7 @@ class StepView:
         if progress.step == "fetching":
             self._fetched(progress)
             return
-        amount = words.size if progress.unit == "bytes" else "{:,}".format
+        amount = size if progress.unit == "bytes" else "{:,}".format
         unit = "" if progress.unit == "bytes" else f" {progress.unit}"
         self._show(
             _STEPS.get(progress.step, progress.step),
@@ -88,9 +89,9 @@ class StepView:
             self._jobs = progress.done, progress.total
         done, total = self._jobs
         taken = time.monotonic() - self._begun
-        text = f"{done:,} of {words.count(total, 'job')}"
+        text = f"{done:,} of {count(total, 'job')}"
         if self._bytes:
-            text += f", {words.size(self._bytes)}, {words.size(self._bytes / max(taken, 0.1))}/s"
+            text += f", {size(self._bytes)}, {size(self._bytes / max(taken, 0.1))}/s"
         self._show("fetching", done, total, text)
 
 
@@ -131,13 +132,13 @@ def show_results(show: Show, batch: KnownBatch, here: int, trouble: GahpError | 
     """Show how many results of a batch are here, and why no more can be fetched."""
     told = f"{here:,} here; {news(batch)}"
     if batch.is_over and trouble is not None:
-        told += f"; results cannot be fetched: {words.printable(str(trouble))}"
+        told += f"; results cannot be fetched: {printable(str(trouble))}"
     show(_called(batch), here, batch.njobs, told, left=False)
 
 
 def _called(batch: KnownBatch) -> str:
     """Return a batch's name, without its middle if it is long."""
-    name = words.printable(batch.name)
+    name = printable(batch.name)
     return name if len(name) <= _NAME else f"{name[: _NAME // 2]}…{name[1 - _NAME // 2 :]}"
 
 
@@ -146,7 +147,7 @@ def news(batch: KnownBatch) -> str:
     if batch.gone:
         return "the project no longer has it"
     if batch.trouble is not None and not batch.is_over:
-        return f"the project cannot be asked at present: {words.printable(str(batch.trouble))}"
+        return f"the project cannot be asked at present: {printable(str(batch.trouble))}"
     counts = counts_words(batch)
     told = counts
     if batch.state is not BatchState.IN_PROGRESS:
@@ -164,7 +165,7 @@ def counts_words(batch: KnownBatch) -> str:
         return ""
     counts = batch.latest_counts
     if counts is None:
-        over = f"{batch.nover:,} of {words.count(batch.njobs, 'job')} over"
+        over = f"{batch.nover:,} of {count(batch.njobs, 'job')} over"
         failed = f", {batch.nerror_jobs:,} {JobState.FAILED.value}"
         return over + (failed if batch.nerror_jobs else "")
     numbers = {state: getattr(counts, state.name.lower()) for state in JobState}
@@ -187,7 +188,7 @@ def longest_words(batch: KnownBatch) -> str:
     counts, longest = batch.latest_counts, batch.longest_running
     if counts is None or counts.queued or longest is None or longest < _LONG:
         return ""
-    return f"one job has run for {words.span(longest)} or more"
+    return f"one job has run for {span(longest)} or more"
 
 
 @contextmanager

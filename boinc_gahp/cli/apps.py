@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp import errors
+from boinc_gahp.api.finding import App
 from boinc_gahp.cli.batch.jsons import print_json
 from boinc_gahp.config.accounts import authenticator_of, find_project
 from boinc_gahp.config.layers import load
@@ -21,15 +22,14 @@ from boinc_gahp.terminal.output import command_line, print_lines
 from boinc_gahp.terminal.parsing import Parser, common_words
 from boinc_gahp.terminal.table import Column
 from boinc_gahp.terminal.words import moment, one_line
-from boinc_gahp.text import count, did_you_mean
+from boinc_gahp.text import count, did_you_mean, printable, size, span
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator, Mapping
 
     from boinc_gahp.config.settings import ProjectSettings
     from boinc_gahp.rpc.types import AppInfo, AppVersionInfo
-    from boinc_gahp.templates.types import OutputTemplate
 
 
 _DESCRIPTION = """\
@@ -50,22 +50,25 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """What the project says when it is asked for an app's templates.
+    """What is known of an app.
 
     Attributes:
-        may_submit: whether the account may submit jobs to the app.
-        templates: the app's templates, if they can be read.
+        name: its name.
+        listed: what the project's list of apps has of it; None: it is not there.
+        may_submit: whether the account may submit jobs to the app; None: that was not asked.
+        app: its inputs and outputs, if its templates can be read.
         trouble: why there are none; "" if there are.
     """
 
-    may_submit: bool
-    templates: tuple[InputTemplate, OutputTemplate] | None = None
+    name: str
+    listed: AppInfo | None
+    may_submit: bool | None = None
+    app: App | None = None
     trouble: str = ""
 
 
-def run(arguments: list[str], config: str | None) -> int:
+def run(options: Namespace) -> int:
     """Print the apps; return 0."""
-    options = run_parser(config).read(arguments)
     settings = load(options.config)
     _, chosen = find_project(settings, options.project)
     key = authenticator_of(settings, chosen)
@@ -73,19 +76,21 @@ def run(arguments: list[str], config: str | None) -> int:
     with WebRpcs(chosen.url, key, options=network) as project:
         known, why = listed_apps(project)
         names = list(dict.fromkeys(options.app)) or sorted(known)
-        details = {name: _details(project, name, known) for name in names if options.app}
+        found = [
+            _details(project, name, known) if options.app else Details(name, known[name])
+            for name in names
+        ]
     if options.json:
-        apps = (_json(name, known.get(name), details.get(name)) for name in names)
         document = {"project": chosen.url, "is_complete": not why, "trouble": why or None}
-        print_json(document, apps=apps)
+        print_json(document, apps=map(_json, found))
     elif options.app:
-        for number, name in enumerate(names):
+        for number, details in enumerate(found):
             print("\n" * (number > 0), end="")
-            print_lines(_long(options, chosen, name, known.get(name), details[name]))
+            print_lines(_long(options, chosen, details))
     else:
         rows = (row for name in names for row in _rows(known[name]))
         print_lines(table.lines(_COLUMNS, rows, sys.stdout))
-        more = command_line(["boinc_gahp", "apps", *common_words(options)])
+        more = command_line(["boinc_gahp", "apps", *common_words(options.project, options.config)])
         if why:
             print(
                 f"{project.host} does not tell which apps it has ({one_line(why)}). Ask its admin "
@@ -96,7 +101,7 @@ def run(arguments: list[str], config: str | None) -> int:
     return 0
 
 
-def run_parser(config: str | None = None) -> Parser:
+def run_parser() -> Parser:
     """Return the parser of the command's arguments."""
     parser = Parser(
         "apps",
@@ -109,10 +114,10 @@ def run_parser(config: str | None = None) -> Parser:
         ),
     )
     parser.takes({"[APP ...]": "only this app, with all details"})
-    return parser.with_common(config, project=True, json="print JSON")
+    return parser.with_common(project=True, json="print JSON")
 
 
-def _details(project: WebRpcs, name: str, known: Collection[str]) -> Details:
+def _details(project: WebRpcs, name: str, known: Mapping[str, AppInfo]) -> Details:
     """Ask for an app's templates.
 
     Raises:
@@ -121,7 +126,7 @@ def _details(project: WebRpcs, name: str, known: Collection[str]) -> Details:
     """
     from boinc_gahp.submit.checks import project_app
 
-    app = project_app(name)
+    app, listed = project_app(name), known.get(name)
     try:
         text = project.get_templates(app_name=app)
     except errors.TemplatesMissing:
@@ -131,17 +136,19 @@ def _details(project: WebRpcs, name: str, known: Collection[str]) -> Details:
                 "a project does not tell which BUDA apps it has, nor their inputs and outputs: its "
                 "admin knows them"
             )
-        return Details(may_submit=True, trouble=trouble)
+        return Details(name, listed, may_submit=True, trouble=trouble)
     except errors.PermissionDenied as error:
-        return Details(may_submit=False, trouble=f"the project says: {error.words}")
+        trouble = f"the project says: {error.words}"
+        return Details(name, listed, may_submit=False, trouble=trouble)
     except errors.AppNotFound as error:
         near = did_you_mean(name, known)
         near = near or "; boinc_gahp apps lists those it has"
         raise errors.AppNotFound.of(error, f"{error.host} has no app {name!r}{near}") from None
     try:
-        return Details(may_submit=True, templates=read_templates(text))
+        return Details(name, listed, may_submit=True, app=App(name, *read_templates(text)))
     except TemplateError as error:
-        return Details(may_submit=True, trouble=f"its templates cannot be read: {error}")
+        trouble = f"its templates cannot be read: {error}"
+        return Details(name, listed, may_submit=True, trouble=trouble)
 
 
 # -- for people
@@ -162,34 +169,30 @@ def _rows(app: AppInfo) -> Iterator[tuple[str, ...]]:
         head = "", ""
 
 
-def _long(
-    options: Namespace,
-    chosen: ProjectSettings,
-    name: str,
-    app: AppInfo | None,
-    details: Details,
-) -> Iterator[str]:
-    title = "" if app is None else words.printable(app.user_friendly_name)
-    yield f"{words.printable(name)}: {title}" if title else words.printable(name)
+def _long(options: Namespace, chosen: ProjectSettings, details: Details) -> Iterator[str]:
+    name, listed = printable(details.name), details.listed
+    title = "" if listed is None else printable(listed.user_friendly_name)
+    yield f"{name}: {title}" if title else name
     yield f"  jobs:      you {'may' if details.may_submit else 'may not'} submit them"
     if details.trouble:
         yield f"             {one_line(details.trouble)}"
-    if details.templates is not None:
-        inputs = [each.open_name for each in details.templates[0].per_job_files]
+    if details.app is not None:
+        inputs = [each.open_name for each in details.app.inputs]
         outputs = [
             each.open_name + (" (optional)" if each.optional else "")
-            for each in details.templates[1].files
+            for each in details.app.outputs
         ]
-        yield f"  inputs:    {words.printable(', '.join(inputs)) or 'none'}"
-        yield f"  outputs:   {words.printable(', '.join(outputs)) or 'none'}"
-        yield f"  defaults:  {defaults_words(details.templates[0])}"
-    if app is not None:
-        yield from _versions(app)
-    if details.templates is not None:
-        line = ["boinc_gahp", "batch", "submit", name]
+        yield f"  inputs:    {printable(', '.join(inputs)) or 'none'}"
+        yield f"  outputs:   {printable(', '.join(outputs)) or 'none'}"
+        yield f"  defaults:  {defaults_words(details.app.input_template)}"
+    if listed is not None:
+        yield from _versions(listed)
+    if details.app is not None:
+        line = ["boinc_gahp", "batch", "submit", details.name]
         for each in inputs:
             line += ["--input", f"{each}=FILE"]
-        yield f"  to submit: {command_line([*line, *common_words(options)])}"
+        line += common_words(options.project, options.config)
+        yield f"  to submit: {command_line(line)}"
     elif not details.may_submit:
         yield f"  Ask the admin of {chosen.url} for the right to submit to it."
 
@@ -203,9 +206,9 @@ def default_of(template: InputTemplate, name: str) -> float:
 def defaults_words(template: InputTemplate) -> str:
     """Return what a job gets that asks for nothing (``web-rpcs.rst``, "The template wins")."""
     return (
-        f"{words.span(default_of(template, 'delay_bound'))} until the deadline, "
-        f"{words.size(default_of(template, 'rsc_memory_bound'))} of memory, "
-        f"{words.size(default_of(template, 'rsc_disk_bound'))} of disk"
+        f"{span(default_of(template, 'delay_bound'))} until the deadline, "
+        f"{size(default_of(template, 'rsc_memory_bound'))} of memory, "
+        f"{size(default_of(template, 'rsc_disk_bound'))} of disk"
     )
 
 
@@ -231,23 +234,19 @@ def _versions(app: AppInfo) -> Iterator[str]:
 # -- for programs
 
 
-def _json(name: str, app: AppInfo | None, details: Details | None) -> dict[str, Any]:
-    inputs, outputs = None, None
-    if details is not None and details.templates is not None:
-        inputs = [each.open_name for each in details.templates[0].per_job_files]
-        outputs = [
-            {"name": each.open_name, "optional": bool(each.optional)}
-            for each in details.templates[1].files
-        ]
+def _json(details: Details) -> dict[str, Any]:
+    listed, found = details.listed, details.app
     return {
-        "name": name,
-        "title": None if app is None else app.user_friendly_name or None,
-        "beta": app is not None and app.beta,
-        "may_submit": None if details is None else details.may_submit,
-        "trouble": None if details is None else details.trouble or None,
-        "inputs": inputs,
-        "outputs": outputs,
-        "versions": None if app is None else [_version_json(each) for each in app.versions],
+        "name": details.name,
+        "title": None if listed is None else listed.user_friendly_name or None,
+        "beta": listed is not None and listed.beta,
+        "may_submit": details.may_submit,
+        "trouble": details.trouble or None,
+        "inputs": None if found is None else [each.open_name for each in found.inputs],
+        "outputs": None
+        if found is None
+        else [{"name": each.open_name, "optional": bool(each.optional)} for each in found.outputs],
+        "versions": None if listed is None else [_version_json(each) for each in listed.versions],
     }
 
 

@@ -12,6 +12,7 @@ import argparse
 import os
 import re
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,13 +63,11 @@ Bash and zsh can also load it for one session, as in the first example.
 """
 
 
-def run(arguments: list[str], config: str | None) -> int:
+def run(options: argparse.Namespace) -> int:
     """Print a script; return 0."""
-    parser = run_parser(config)
-    shell = parser.read(arguments).shell
-    if shell is None:
-        parser.error(f"the shell is missing: {', '.join(SHELLS)}")
-    print(script(shell), end="")
+    if options.shell is None:
+        options.parser.error(f"the shell is missing: {', '.join(SHELLS)}")
+    print(script(options.shell), end="")
     return 0
 
 
@@ -84,10 +83,12 @@ def answer() -> None:
     """Answer a script's request: write completions of the line in the environment; exit."""
     from argcomplete import autocomplete
 
-    autocomplete(_tree((), os.environ["COMP_LINE"]), always_complete_options=False)
+    from boinc_gahp.cli import root_parser
+
+    autocomplete(_tree(root_parser(), os.environ["COMP_LINE"]), always_complete_options=False)
 
 
-def run_parser(_config: str | None = None) -> Parser:
+def run_parser() -> Parser:
     """Return the parser of the command's arguments."""
     parser = Parser(
         "completion",
@@ -102,15 +103,10 @@ def run_parser(_config: str | None = None) -> Parser:
     return parser.takes({"[SHELL]": "the shell"}, choices=SHELLS)
 
 
-def _tree(path: tuple[str, ...], line: str) -> argparse.ArgumentParser:
-    """Return the parser at a path, with the parsers below it that the line may need."""
+def _tree(parser: Parser, line: str) -> argparse.ArgumentParser:
+    """Return a parser, with the parsers below it that the line may need."""
     from argcomplete.completers import ChoicesCompleter, DirectoriesCompleter, FilesCompleter
 
-    from boinc_gahp.cli import parser_at
-
-    # Importing all of the commands takes a while.
-    if path and path[-1] not in line:
-        return argparse.ArgumentParser()
     completers: dict[str | None, Callable[..., Any]] = {
         "project": _projects,
         "app": _app_names,
@@ -118,7 +114,6 @@ def _tree(path: tuple[str, ...], line: str) -> argparse.ArgumentParser:
     }
     if os.environ.get("_ARGCOMPLETE_SHELL") == "fish":
         completers |= {"file": FilesCompleter(), "directory": DirectoriesCompleter()}
-    parser = parser_at(path)
     for each in arguments_of(parser):
         # Options before the command count.
         each.default = argparse.SUPPRESS
@@ -129,11 +124,17 @@ def _tree(path: tuple[str, ...], line: str) -> argparse.ArgumentParser:
     if isinstance(parser, Group):
         below = parser.add_subparsers(  # type: ignore[call-overload]
             prog=parser.prog,
-            parser_class=lambda prog, **_: _tree(tuple(prog.split()[1:]), line),
+            parser_class=partial(_below, parser, line),
         )
         for name, text in parser.actions.items():
             below.add_parser(name, help=text)
     return parser
+
+
+def _below(group: Group, line: str, prog: str, **_: Any) -> argparse.ArgumentParser:
+    name = prog.rpartition(" ")[2]
+    # Importing all of the commands takes a while.
+    return _tree(group.below(name), line) if name in line else argparse.ArgumentParser()
 
 
 def _short(parser: Parser, each: argparse.Action) -> str:

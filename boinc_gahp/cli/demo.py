@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -20,10 +19,11 @@ from boinc_gahp.localproject.errors import LocalProjectTrouble
 from boinc_gahp.logs import redact
 from boinc_gahp.states import JobState, job_state
 from boinc_gahp.terminal.parsing import Parser
+from boinc_gahp.terminal.stopping import orderly
 from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
-    from types import FrameType
+    from argparse import Namespace
 
 _INPUTS = (
     "The quick brown fox jumps over the lazy dog.\n",
@@ -38,7 +38,6 @@ _TIMEOUT = 120.0
 _STOPPING = 5.0
 #: Seconds between two looks at the batch; a gridmanager takes a minute.
 _INTERVAL = 0.4
-_TERMINATED = 128 + signal.SIGTERM
 _PREFIX = "GAHP:"
 
 _DESCRIPTION = """\
@@ -56,21 +55,17 @@ level = "debug"
 """
 
 
-def run(arguments: list[str], _config: str | None) -> int:
+def run(options: Namespace) -> int:
     """Run the demo; return the exit status."""
-    options = run_parser().read(arguments)
     need_extra("local-project", "the demo", "flask", "waitress")
-    before = signal.signal(signal.SIGTERM, _leave)
-    try:
+    with orderly():
         if options.directory is not None:
             return _demonstrate(_made(options.directory), options.show_conversation)
         with TemporaryDirectory(prefix="boinc_gahp-demo-") as directory:
             return _demonstrate(Path(directory), options.show_conversation)
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
-def run_parser(_config: str | None = None) -> Parser:
+def run_parser() -> Parser:
     """Return the parser of the command's arguments."""
     parser = Parser(
         "demo",
@@ -321,7 +316,3 @@ def _made(named: Path) -> Path:
     except OSError as error:
         raise LocalProjectTrouble(f"{directory} cannot be used: {error.strerror}") from error
     return directory
-
-
-def _leave(_number: int, _frame: FrameType | None) -> None:
-    raise SystemExit(_TERMINATED)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import boinc_gahp
 from boinc_gahp.terminal.parsing import Parser
+
+if TYPE_CHECKING:
+    from argparse import Namespace
 
 _DESCRIPTION = """\
 Prints the directory of the files that come with boinc_gahp. Copy what you need:
@@ -19,14 +23,13 @@ Prints the directory of the files that come with boinc_gahp. Copy what you need:
 """
 
 
-def run(arguments: list[str], config: str | None) -> int:
+def run(_options: Namespace) -> int:
     """Print the directory; return 0."""
-    run_parser(config).read(arguments)
     print(Path(boinc_gahp.__file__).parent / "conf")
     return 0
 
 
-def run_parser(_config: str | None = None) -> Parser:
+def run_parser() -> Parser:
     """Return the parser of the command's arguments."""
     return Parser(
         "files",

@@ -16,12 +16,7 @@ if TYPE_CHECKING:
     from boinc_gahp.localproject.project import LocalProject
     from boinc_gahp.page.board import Source
 
-__all__ = ["ACTIONS", "run", "run_parser"]
-
-ACTIONS = {
-    name: (f"{commands.__name__}.{module}", function, text)
-    for name, (module, function, text) in commands.ACTIONS.items()
-}
+__all__ = ["run", "run_parser"]
 
 
 def run(arguments: list[str], config: str | None) -> int:

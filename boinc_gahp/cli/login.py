@@ -9,7 +9,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from boinc_gahp import errors
-from boinc_gahp.config.accounts import authenticator_of, find_project
+from boinc_gahp.config.accounts import authenticator_of, find_project, named_projects
 from boinc_gahp.config.layers import load
 from boinc_gahp.config.urls import ProjectUrl, are_one_project
 from boinc_gahp.config.writing import account_entry
@@ -17,15 +17,14 @@ from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.site import about, key_of, must_be_private
 from boinc_gahp.secret import Authenticator
-from boinc_gahp.terminal import words
 from boinc_gahp.terminal.output import agreed, command_line
-from boinc_gahp.terminal.parsing import Parser, config_words
+from boinc_gahp.terminal.parsing import Parser, common_words
 from boinc_gahp.terminal.words import one_line
+from boinc_gahp.text import printable
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from boinc_gahp.config.settings import Settings
     from boinc_gahp.config.writing import AccountEntry
     from boinc_gahp.rpc.types import ProjectInfo
 
@@ -54,12 +53,13 @@ that password is not asked for.
 """
 
 
-def run(arguments: list[str], config: str | None) -> int:
+def run(options: Namespace) -> int:
     """Save an account; return 0, or 1 if a check has failed."""
-    options = run_parser(config).read(arguments)
     url = ProjectUrl(options.url)
     settings = load(options.config)
-    network = _network(settings, url)
+    same = [each for _, each in named_projects(settings) if are_one_project(each.url, url)]
+    # Time limits that people wait for, and the certificates and proxy of the settings.
+    network = ClientOptions.for_people(settings, same[0] if same else None)
     with WebRpcs(url, "", options=network) as project:
         info = _told(project)
         url = _best_url(project, info)
@@ -82,7 +82,7 @@ def run(arguments: list[str], config: str | None) -> int:
     return _check(options, entry, key, has_right=has_right)
 
 
-def run_parser(config: str | None = None) -> Parser:
+def run_parser() -> Parser:
     """Return the parser of the command's arguments."""
     parser = Parser(
         "login",
@@ -107,17 +107,10 @@ def run_parser(config: str | None = None) -> Parser:
             "--replace": "replace another account of the project without asking",
         }
     )
-    return parser.with_common(config)
+    return parser.with_common()
 
 
 # -- the project
-
-
-def _network(settings: Settings, url: ProjectUrl) -> ClientOptions:
-    """Return time limits that people wait for, and the certificates and proxy of the settings."""
-    known = [settings.project, *settings.projects.values()]
-    same = [each for each in known if each is not None and are_one_project(each.url, url)]
-    return ClientOptions.for_people(settings, same[0] if same else None)
 
 
 def _told(project: WebRpcs) -> ProjectInfo | None:
@@ -128,12 +121,10 @@ def _told(project: WebRpcs) -> ProjectInfo | None:
     """
     try:
         return about(project)
-    except errors.TransportError as error:
-        if error.status is None:
+    except errors.RpcError as error:
+        if isinstance(error, errors.TransportError) and error.status is None:
             raise
-    except errors.RpcError:
-        pass
-    return None
+        return None
 
 
 def _best_url(project: WebRpcs, info: ProjectInfo | None) -> ProjectUrl:
@@ -151,7 +142,7 @@ def _best_url(project: WebRpcs, info: ProjectInfo | None) -> ProjectUrl:
 
 
 def _say_where(url: ProjectUrl, info: ProjectInfo | None) -> None:
-    name = words.printable(info.name) if info is not None else ""
+    name = printable(info.name) if info is not None else ""
     print(f"Project: {name} ({url})" if name else f"Project: {url}")
     if not url.is_private:
         print("It has no https: anybody on the network path can read the account key.")
@@ -237,11 +228,8 @@ def _looked_up(
             if what is None:
                 raise
             way = f"check both on {url}login_form.php, or log in with the account key instead"
-            way = _ldap(url) if has_ldap else way
-            raise errors.BadAuthenticator.of(
-                error,
-                f"{error.host} {what}: {way}",
-            ) from None
+            told = f"{error.host} {what}: {_ldap(url) if has_ldap else way}"
+            raise errors.BadAuthenticator.of(error, told) from None
 
 
 def _verify(url: ProjectUrl, key: Authenticator, network: ClientOptions) -> bool:
@@ -298,9 +286,8 @@ def _check(options: Namespace, entry: AccountEntry, key: Authenticator, *, has_r
         )
     print()
     points = print_checks(options.config, entry.name or None)
-    more = ["--project", entry.name] if entry.name else []
-    more += config_words(options.config)
     if has_right:
+        more = common_words(entry.name, options.config)
         print(f"The project's apps: {command_line(['boinc_gahp', 'apps', *more])}")
     else:
         print(

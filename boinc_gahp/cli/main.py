@@ -13,11 +13,10 @@ import io
 import os
 import resource
 import sys
-from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
 from boinc_gahp import __version__
-from boinc_gahp.cli import COMMANDS, root_parser
+from boinc_gahp.cli import COMMANDS, all_parsers, root_parser
 from boinc_gahp.errors import GahpError
 from boinc_gahp.text import did_you_mean, ended, nearest
 
@@ -66,7 +65,13 @@ def main(argv: list[str] | None = None) -> int:
         answer()
     try:
         try:
-            return _report_errors(sys.argv[1:] if argv is None else argv)
+            return _run(sys.argv[1:] if argv is None else argv)
+        except UsageError as error:
+            _complain(f"{ended(str(error))} boinc_gahp --help lists commands and options")
+            return USAGE
+        except GahpError as error:
+            _complain(error.with_code())
+            return FAILED
         finally:
             _flush()
     except KeyboardInterrupt:
@@ -95,18 +100,6 @@ def _flush() -> None:
         sys.stdout.flush()
 
 
-def _report_errors(arguments: list[str]) -> int:
-    """Run it, and report errors."""
-    try:
-        return _run(arguments)
-    except UsageError as error:
-        _complain(f"{ended(str(error))} boinc_gahp --help lists commands and options")
-        return USAGE
-    except GahpError as error:
-        _complain(error.with_code())
-        return FAILED
-
-
 def _run(arguments: list[str]) -> int:
     config: str | None = None
     trust = False
@@ -115,13 +108,15 @@ def _run(arguments: list[str]) -> int:
         option, equals, value = first.partition("=")
         if option == "--config":
             if not equals:
-                value, arguments = _word_after(arguments)
+                if not arguments:
+                    raise UsageError("--config needs the path of a settings file")
+                value, *arguments = arguments
             if not value:
                 raise UsageError("the path after --config is empty: is a variable not set?")
             config = value
         elif first == "--trust-config":
             trust = True
-        elif first == "--version":
+        elif first in {"--version", "version"}:
             print(f"boinc_gahp {__version__}")
             return 0
         elif first in {"--help", "-h"}:
@@ -133,17 +128,9 @@ def _run(arguments: list[str]) -> int:
             return _run_command(first, arguments, _named(config, trust=trust))
         elif first == "help":
             arguments = [*arguments, "--help"]
-        elif first == "version":
-            arguments = ["--version"]
         else:
             raise UsageError(f"there is no command {first!r}{_instead(first, arguments)}")
     return _serve(_named(config, trust=trust))
-
-
-def _word_after(arguments: list[str]) -> tuple[str, list[str]]:
-    if not arguments:
-        raise UsageError("--config needs the path of a settings file")
-    return arguments[0], arguments[1:]
 
 
 def _named(config: str | None, *, trust: bool) -> str | None:
@@ -166,7 +153,9 @@ def _instead(word: str, arguments: list[str]) -> str:
     """
     from boinc_gahp.terminal.output import command_line
 
-    actions = _actions()
+    actions: dict[str, list[str]] = {}
+    for group, action in (path for path in all_parsers() if len(path) == 2):
+        actions.setdefault(action, []).append(group)
     if groups := actions.get(word):
         lines = (command_line(["boinc_gahp", group, word, *arguments]) for group in groups)
         return f"; type: {', or '.join(lines)}"
@@ -174,15 +163,6 @@ def _instead(word: str, arguments: list[str]) -> str:
         return near
     like = nearest(word, actions)
     return f"; did you mean boinc_gahp {actions[like][0]} {like}?" if like else ""
-
-
-def _actions() -> dict[str, list[str]]:
-    """Return the commands that have an action of a name, ``batch`` before the others."""
-    found: dict[str, list[str]] = {}
-    for command, (module, _) in COMMANDS.items():
-        for action in getattr(import_module(module), "ACTIONS", ()):
-            found.setdefault(action, []).append(command)
-    return found
 
 
 def _serve(config: str | None) -> NoReturn:
@@ -223,11 +203,14 @@ def _serve(config: str | None) -> NoReturn:
 
 
 def _run_command(name: str, arguments: list[str], config: str | None) -> int:
+    import logging
+
     _make_streams_fit()
     # A core file would contain authenticators. Programs that a command starts may allow them again.
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    status: int = import_module(COMMANDS[name][0]).run(arguments, config)
-    return status
+    # Without any handler, logging would print warnings among the output.
+    logging.getLogger().addHandler(logging.NullHandler())
+    return root_parser().act([name, *arguments], config)
 
 
 def _make_streams_fit() -> None:

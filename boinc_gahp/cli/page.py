@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch.opening import PROJECTS
 from boinc_gahp.config.accounts import find_projects
 from boinc_gahp.config.layers import load
 from boinc_gahp.terminal.parsing import Parser, whole_number
 from boinc_gahp.terminal.stopping import until_stopped
+
+if TYPE_CHECKING:
+    from argparse import Namespace
 
 _DESCRIPTION = """\
 Shows your batches in a web browser: how far each is, its jobs, why jobs failed, and their outputs.
@@ -19,9 +23,8 @@ new one each time. The projects are asked while the page is open in a browser.
 """
 
 
-def run(arguments: list[str], config: str | None) -> int:
+def run(options: Namespace) -> int:
     """Serve the page until it is interrupted."""
-    options = run_parser(config).read(arguments)
     from boinc_gahp.page.board import Source
     from boinc_gahp.page.views import PageServer
 
@@ -36,7 +39,7 @@ def run(arguments: list[str], config: str | None) -> int:
     return 0
 
 
-def run_parser(config: str | None = None) -> Parser:
+def run_parser() -> Parser:
     """Return the parser of ``page``."""
     parser = Parser(
         "page",
@@ -46,4 +49,4 @@ def run_parser(config: str | None = None) -> Parser:
     port = {"--port N": "port to listen on (default: any that is free)"}
     parser.takes(PROJECTS)
     parser.takes(port, type=partial(whole_number, 0, 65535), default=0)
-    return parser.with_common(config)
+    return parser.with_common()

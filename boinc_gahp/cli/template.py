@@ -14,14 +14,12 @@ from boinc_gahp.terminal.parsing import Group, Parser
 from boinc_gahp.text import count
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Iterable
 
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
 #: Bytes to read from a file; a template that goes into a job has at most 64 KB.
 _MOST = 4 << 20
-
-#: Each action: its module and function, and its purpose.
-ACTIONS = {"check": ("template", "check", "check templates for errors")}
 
 _DESCRIPTION = """\
 Checks job templates: an input template, an output template, or both in one file. It finds what
@@ -39,25 +37,19 @@ _STATUSES = {
 }
 
 
-def run(arguments: list[str], config: str | None) -> int:
-    """Run the action named by the first argument; return the exit status."""
-    run_parser().chosen(arguments)
-    return check(arguments[1:], config)
-
-
-def run_parser(_config: str | None = None) -> Group:
+def run_parser() -> Group:
     """Return the parser of the action's name."""
     return Group(
         "template",
         "Works with job templates.",
-        {name: text for name, (_, _, text) in ACTIONS.items()},
+        {"check": ("template", "check", "check templates for errors")},
+        package="boinc_gahp.cli",
         examples=_EXAMPLES[:1],
     )
 
 
-def check(arguments: list[str], _config: str | None) -> int:
+def check(options: Namespace) -> int:
     """Check templates; return the exit status."""
-    options = check_parser().read(arguments)
     errors = warnings = unreadable = 0
     for name in options.files:
         try:
@@ -77,7 +69,7 @@ def check(arguments: list[str], _config: str | None) -> int:
     return 1 if errors or (options.strict and warnings) else 0
 
 
-def check_parser(_config: str | None = None) -> Parser:
+def check_parser() -> Parser:
     """Return the parser of the arguments of ``check``."""
     parser = Parser("template check", _DESCRIPTION, examples=_EXAMPLES, statuses=_STATUSES)
     parser.takes({"FILE ...": "a template file; - is standard input"}, dest="files")

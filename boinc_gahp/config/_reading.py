@@ -313,7 +313,6 @@ _KINDS: dict[str, Converter] = {
     "AppName": _app,
     "Image": _image,
     "WebDirectory": lambda value, base: _url(value, base, "the address of a directory", "data"),
-    "Patterns": _str,
     "Level": _one_of(LEVELS),
     "FailedJobs": _one_of(FAILED_JOBS),
     "Ignored": _ignored,

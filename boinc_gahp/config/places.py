@@ -64,18 +64,22 @@ def user_directory() -> Path | None:
 
 def default_state_dir() -> Path:
     """Return the user's state directory; raises ConfigError for a user without a home."""
-    try:
-        return Path(_DIRS.user_state_dir)
-    except RuntimeError:
-        raise _homeless("dir") from None
+    return _usual("user_state_dir", "dir")
 
 
 def default_cache_dir() -> Path:
     """Return the user's cache directory; raises ConfigError for a user without a home."""
+    return _usual("user_cache_dir", "cache_dir")
+
+
+def _usual(of_user: str, key: str) -> Path:
     try:
-        return Path(_DIRS.user_cache_dir)
+        return Path(getattr(_DIRS, of_user))
     except RuntimeError:
-        raise _homeless("cache_dir") from None
+        raise ConfigError(
+            f"user {user_name()} has no home directory: set HOME, or {key} in the section [state] "
+            f"of {ADMIN_DIR / FILE_NAME}"
+        ) from None
 
 
 def user_name() -> str:
@@ -107,13 +111,6 @@ def expand(text: str, base: Path) -> Path:
     if path.startswith("~"):
         raise ValueError(f"there is no user {named.split('/')[0][1:]!r}, or the user has no home")
     return base / path
-
-
-def _homeless(key: str) -> ConfigError:
-    return ConfigError(
-        f"user {user_name()} has no home directory: set HOME, or {key} in the section [state] "
-        f"of {ADMIN_DIR / FILE_NAME}"
-    )
 
 
 def state_dir(settings: Settings) -> Path:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     AppName: TypeAlias = str
     Image: TypeAlias = str
     WebDirectory: TypeAlias = str
-    Patterns: TypeAlias = str
     Level: TypeAlias = str
     FailedJobs: TypeAlias = str
     Ignored: TypeAlias = str
@@ -77,7 +76,7 @@ class ProjectSettings:
     publish_above: Bytes = 2 << 20
     #: What is never published: patterns with spaces between them, such as ``*.key private/*``. An
     #: archive with such a file is not published either.
-    publish_never: Patterns = ""
+    publish_never: str = ""
 
 
 @dataclass(frozen=True, slots=True)

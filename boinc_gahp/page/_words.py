@@ -12,7 +12,6 @@ from boinc_gahp.text import show, size, span, visible
 
 if TYPE_CHECKING:
     from boinc_gahp.api.batch import Batch
-    from boinc_gahp.api.known_batch import Counts
 
 #: The states of jobs, in the order in which they are shown; and what is only known not to be over.
 KINDS = {
@@ -44,11 +43,6 @@ def iso(then: float) -> str:
     return local.isoformat(timespec="seconds")
 
 
-def thousands(number: float) -> str:
-    """Return a whole number with separators: ``10,000``."""
-    return f"{number:,.0f}"
-
-
 def readable(text: str) -> str:
     """Return text that a page can contain, line by line."""
     return visible(text, lambda character: character if character in "\n\t" else show(character))
@@ -58,15 +52,10 @@ def counts(batch: Batch) -> dict[str, int]:
     """Return how many of a batch's jobs are in each of :data:`KINDS`, without asking anybody."""
     known = batch.latest_counts
     if known is not None:
-        return of_counts(known)
+        return of_all({kind: getattr(known, kind) for kind in KINDS})
     failed = min(batch.nerror_jobs, batch.nover)
     left = batch.njobs - batch.nover
     return of_all({"done": batch.nover - failed, "failed": failed, "unknown": left})
-
-
-def of_counts(known: Counts) -> dict[str, int]:
-    """Return counts by :data:`KINDS`."""
-    return of_all({kind: getattr(known, kind) for kind in KINDS})
 
 
 def of_all(numbers: dict[str, int]) -> dict[str, int]:
@@ -96,5 +85,5 @@ FILTERS = {
     "readable": readable,
     "size": size,
     "span": span,
-    "thousands": thousands,
+    "thousands": "{:,.0f}".format,
 }

@@ -163,9 +163,8 @@ class Source:
 
     def jobs(self, batch: Batch) -> Kept[list[BatchJob]]:
         """Return a batch's jobs."""
-        kept = self._keep(("jobs", batch.id), lambda: list(batch.jobs()))
-        kept.ask((batch.info, batch.latest_counts))
-        return kept
+        version = batch.info, batch.latest_counts
+        return self._keep(("jobs", batch.id), version, lambda: list(batch.jobs()))
 
     def reasons(self, batch: Batch, jobs: list[BatchJob]) -> Kept[tuple[list[Reason], RetryStatus]]:
         """Return why jobs of a batch failed, and how these stand with their retries."""
@@ -174,16 +173,14 @@ class Source:
             standing = standing_among(batch, [job.info for job in jobs])
             return reasons(batch, standing.failed), standing
 
-        kept = self._keep(("reasons", batch.id), ask)
-        kept.ask(batch.info)
-        return kept
+        return self._keep(("reasons", batch.id), batch.info, ask)
 
     def attempts(self, batch: Batch) -> str:
         """Return which attempts at a batch's jobs have failed while none is done; "": none."""
         if batch.state is not BatchState.IN_PROGRESS or batch.nover > batch.nerror_jobs:
             return ""
-        rpc = batch.session.rpc
-        return self._keep(("attempts", batch.id), lambda: attempts_of(batch, rpc)).look() or ""
+        ask = partial(attempts_of, batch, batch.session.rpc)
+        return self._keep(("attempts", batch.id), None, ask).wait() or ""
 
     def end(self, job: BatchJob) -> Kept[JobEnd]:
         """Return how a job ended or how it stands, with its streams and all of its instances."""
@@ -192,15 +189,11 @@ class Source:
             end = log_of(job.batch, job.info)
             return end if end.instances else replace(end, instances=job.instances())
 
-        kept = self._keep(("end", job.id), ask)
-        kept.ask(job.info if job.is_over else None)
-        return kept
+        return self._keep(("end", job.id), job.info if job.is_over else None, ask)
 
     def outputs(self, job: BatchJob) -> Kept[dict[str, Path]]:
         """Return a job's outputs by their names: where they were fetched, or fetched for a look."""
-        kept = self._keep(("outputs", job.id), partial(self._outputs, job))
-        kept.ask(job.info)
-        return kept
+        return self._keep(("outputs", job.id), job.info, partial(self._outputs, job))
 
     def _list(self) -> list[object]:
         """Ask for the account's batches; return what is known of them."""
@@ -228,13 +221,17 @@ class Source:
         self.batches = found
         return told
 
-    def _keep(self, key: Hashable, ask: Callable[[], T]) -> Kept[T]:
-        """Return the answer that is kept under a key; those that nobody looks at are forgotten."""
+    def _keep(self, key: Hashable, version: object, ask: Callable[[], T]) -> Kept[T]:
+        """Return the answer that is kept under a key, and ask for it if it may have changed.
+
+        Those that nobody looks at are forgotten.
+        """
         with self._lock:
             kept: Kept[T] = self._kept.setdefault(key, Kept(ask))  # type: ignore[assignment]
             self._kept.move_to_end(key)
             if len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
+        kept.ask(version)
         return kept
 
     def _outputs(self, job: BatchJob) -> dict[str, Path]:

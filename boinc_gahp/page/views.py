@@ -27,7 +27,7 @@ from boinc_gahp.page._words import FILTERS, KINDS, counts, of_all
 from boinc_gahp.page.board import FIRST
 from boinc_gahp.states import BatchState
 from boinc_gahp.terminal.output import command_line
-from boinc_gahp.terminal.parsing import config_words
+from boinc_gahp.terminal.parsing import common_words
 
 need_extra("page", "the page", "flask", "waitress")
 from flask import Flask, Response, abort, render_template, request, send_file  # noqa: E402
@@ -184,9 +184,8 @@ def _show(template: str, **context: object) -> str:
 
 def _typed(source: Source, *words: object) -> str:
     """Return what to type on a terminal for a project."""
-    project = ["--project", source.name] if source.name else []
-    config = config_words(source.config)
-    line = command_line(["boinc_gahp", *map(str, words), *project, *config])
+    more = common_words(source.name, source.config)
+    line = command_line(["boinc_gahp", *map(str, words), *more])
     return line.replace(f" {Path.home()}/", " ~/")
 
 
@@ -283,8 +282,7 @@ class _Pages:
 
     def job(self, place: int, batch_id: int, job_id: int) -> str:
         """Show a job, how it ended, and its instances."""
-        source, batch = self._found(place, batch_id)
-        job = self._job(source, batch, job_id)
+        source, job = self._job(place, batch_id, job_id)
         kept = source.end(job)
         try:
             sent = job.submitted
@@ -292,7 +290,7 @@ class _Pages:
             sent = None
         return _show(
             "job.html",
-            **_known(place, source, batch),
+            **_known(place, source, job.batch),
             job=job,
             sent=sent,
             end=kept.wait(),
@@ -302,21 +300,19 @@ class _Pages:
 
     def outputs(self, place: int, batch_id: int, job_id: int) -> str:
         """Show a job's outputs, as far as these are texts."""
-        source, batch = self._found(place, batch_id)
-        job = self._job(source, batch, job_id)
+        source, job = self._job(place, batch_id, job_id)
         kept = source.outputs(job)
         files = [
             (name, path.stat().st_size, _beginning(path))
             for name, path in (kept.wait() or {}).items()
             if path.exists()
         ]
-        known = _known(place, source, batch)
+        known = _known(place, source, job.batch)
         return _show("outputs.html", **known, job=job, kept=kept, files=files)
 
     def output(self, place: int, batch_id: int, job_id: int, number: int) -> AnyResponse:
         """Hand out an output, to be saved: it may hold anything."""
-        source, batch = self._found(place, batch_id)
-        job = self._job(source, batch, job_id)
+        source, job = self._job(place, batch_id, job_id)
         files = list((source.outputs(job).wait() or {}).items())
         if number >= len(files) or not files[number][1].exists():
             abort(404)
@@ -343,12 +339,13 @@ class _Pages:
             _not_there(source.listed)
         return source, batch
 
-    def _job(self, source: Source, batch: Batch, job_id: int) -> BatchJob:
+    def _job(self, place: int, batch_id: int, job_id: int) -> tuple[Source, BatchJob]:
+        source, batch = self._found(place, batch_id)
         kept = source.jobs(batch)
         found = next((job for job in kept.wait() or () if job.id == job_id), None)
         if found is None:
             _not_there(kept)
-        return found
+        return source, found
 
 
 def _not_there(kept: Kept[Any]) -> NoReturn:

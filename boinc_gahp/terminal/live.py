@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, TextIO
 from boinc_gahp.terminal import words
 from boinc_gahp.terminal.output import bar, coloured, in_lines, is_live, width_of
 from boinc_gahp.terminal.table import cut
+from boinc_gahp.text import span
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,23 +36,18 @@ PAUSE = 5.0
 
 _BAR, _LEAST = 30, 6
 
-#: The display that is being drawn now, if any.
-_drawn: Live | None = None
+#: The display that is being drawn now, if any: there is only one terminal.
+_drawn: list[Live] = []
 _PER_SECOND = 8
 
 
 def remark(text: str) -> None:
     """Print a line on stderr, or above the live lines."""
-    if _drawn is not None:
-        _drawn.say(text)
+    if _drawn:
+        _drawn[-1].say(text)
     else:
         with suppress(OSError):
             print(in_lines(text, sys.stderr), file=sys.stderr, flush=True)
-
-
-def _set_drawn(live: Live | None) -> None:
-    global _drawn  # noqa: PLW0603  (there is only one terminal)
-    _drawn = live
 
 
 class Live:
@@ -100,13 +96,13 @@ class Live:
                 redirect_stderr=False,
             )
             self._drawn.start()
-            _set_drawn(self)
+            _drawn.append(self)
         return self
 
     def __exit__(self, *_: object) -> None:
         """Draw for the last time."""
         if self._drawn is not None:
-            _set_drawn(None)
+            _drawn.remove(self)
             self._drawn.stop()
             self._drawn = None
 
@@ -185,6 +181,6 @@ class Work:
             shown += " "
         left = ""
         if is_even and 0 < fraction < 1 and taken > 2:
-            left = f"  {words.span(taken / fraction - taken)} left"
+            left = f"  {span(taken / fraction - taken)} left"
         part = f"{words.percent(fraction):>4}" if total else ""
         return [f"{what}  {shown}{part}  {cut(text, max(1, width - len(what) - 8))}{left}"]

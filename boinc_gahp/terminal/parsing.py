@@ -1,8 +1,8 @@
 """Command-line parsers that also hold what documentation and completion are made from.
 
-Every action of the command line is a function ``NAME(arguments, config) -> exit status`` with a
-function ``NAME_parser(config) -> Parser`` beside it, so that help, manual pages, completion and the
-tests of the documentation see the same options.
+Every action of the command line is a function ``NAME(options) -> exit status`` with a function
+``NAME_parser() -> Parser`` beside it, so that help, manual pages, completion and the tests of the
+documentation see the same options. It prints its results and raises errors.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import shutil
 import sys
 import textwrap
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from boinc_gahp.config.places import TrustedPath, trusted
@@ -121,16 +122,13 @@ class Parser(argparse.ArgumentParser):
         declare(where, options, **more)
         return self
 
-    def with_common(
-        self, config: str | None, *, project: bool = False, json: str | None = None
-    ) -> Self:
+    def with_common(self, *, project: bool = False, json: str | None = None) -> Self:
         """Add options that many actions have; return the parser.
 
         These are ``--config FILE`` and ``--trust-config``: :meth:`read` sets ``options.config``, a
         :class:`TrustedPath` if it is trusted.
 
         Args:
-            config: the value given before the command.
             project: whether to add ``--project NAME``, too.
             json: the help text of ``--json``, to add that, too.
         """
@@ -138,17 +136,36 @@ class Parser(argparse.ArgumentParser):
             text = "use the project [projects.NAME] of the settings (default: [project])"
             self.takes({"--project NAME": text})
         text = "also read FILE, instead of $BOINC_GAHP_CONFIG; its values win"
-        self.takes({"--config FILE": text}, default=config)
+        self.takes({"--config FILE": text})
         text = "use FILE, or that of $BOINC_GAHP_CONFIG, although another user owns it"
         self.takes({"--trust-config": text})
         return self if json is None else self.takes({"--json": json})
 
-    def read(self, arguments: Sequence[str]) -> argparse.Namespace:
+    def read(self, arguments: Sequence[str], config: str | None = None) -> argparse.Namespace:
         """Read arguments; options may be anywhere among the others.
 
         Exits with status 2 if they are wrong, with 0 after printing help.
+
+        Args:
+            arguments: the words after the action.
+            config: the settings file that was named before it.
+
+        Returns:
+            The options; also ``parser``, which can report more errors, and ``typed``, what is given
+            here.
         """
-        options = self.parse_intermixed_args(list(arguments))
+        words: list[str] = []
+        for word in arguments:
+            before = self._option_string_actions.get(words[-1]) if words else None
+            # argparse would take a value that begins with a dash for an option.
+            if before is not None and before.metavar == "WORDS":
+                words[-1] += f"={word}"
+            else:
+                words.append(word)
+        options = self.parse_intermixed_args(words, _Options())
+        options.parser, options.typed = self, (arguments, config)
+        if "config" in options and options.config is None:
+            options.config = config
         if getattr(options, "trust_config", False):
             options.config = trusted(options.config)
         return options
@@ -174,13 +191,20 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{in_lines(one_line(said), sys.stderr)}\n")
 
 
+class _Options(argparse.Namespace):
+    """Options, of which ``vars`` has only what the parser takes."""
+
+    __slots__ = ("parser", "typed")
+
+
 class Group(Parser):
     """A parser for the words before an action: the action's name, or a request for help.
 
     Args:
         command: as :class:`Parser` has it.
         description: likewise.
-        actions: the actions and their purposes.
+        actions: of each action its module, the function there that does it, and its purpose.
+        package: where the modules are.
         examples: as :class:`Parser` has it.
         word: the word for an action.
         usage: as :class:`Parser` has it.
@@ -190,15 +214,18 @@ class Group(Parser):
         self,
         command: str,
         description: str,
-        actions: Mapping[str, str],
+        actions: Mapping[str, tuple[str, str, str]],
         *,
+        package: str,
         examples: Iterable[str] = (),
         word: str = "action",
         usage: str = "ACTION ...",
     ) -> None:
-        self.actions = dict(actions)
+        self.actions = {name: purpose for name, (_, _, purpose) in actions.items()}
+        self._places = {name: place for name, (*place, _) in actions.items()}
+        self._package = package
         width = max(map(len, actions)) + 2
-        lines = (_item(f"  {name:<{width}}", text) for name, text in actions.items())
+        lines = (_item(f"  {name:<{width}}", text) for name, text in self.actions.items())
         place = " ".join(filter(None, (PROGRAM, command, word.upper())))
         super().__init__(
             command,
@@ -207,6 +234,29 @@ class Group(Parser):
             examples=examples,
             usage=usage,
         )
+
+    def below(self, name: str) -> Parser:
+        """Return the parser of an action."""
+        module, function = self._places[name]
+        found: Parser = getattr(import_module(f"{self._package}.{module}"), f"{function}_parser")()
+        return found
+
+    def act(self, arguments: Sequence[str], config: str | None) -> int:
+        """Do the action that the first argument names; return the exit status.
+
+        Of an action that is a group, the function gets both arguments; it may be missing.
+
+        Args:
+            arguments: its name, and the words after it.
+            config: the settings file that was named before.
+        """
+        name, *rest = self.chosen(arguments), *arguments[1:]
+        module, function = self._places[name]
+        parser = self.below(name)
+        own = getattr(import_module(f"{self._package}.{module}"), function, None)
+        if not isinstance(parser, Group):
+            return own(parser.read(rest, config))  # type: ignore[misc, no-any-return]
+        return parser.act(rest, config) if own is None else own(rest, config)
 
     def chosen(self, arguments: Sequence[str]) -> str:
         """Return the action named by the first argument.
@@ -228,18 +278,11 @@ class Group(Parser):
         return first
 
 
-def config_words(config: str | None) -> list[str]:
-    """Return the options that name a settings file, as for another command."""
-    if config is None:
-        return []
-    trust = ["--trust-config"] if isinstance(config, TrustedPath) else []
-    return ["--config", config, *trust]
-
-
-def common_words(options: argparse.Namespace) -> list[str]:
-    """Return the options ``--project``, ``--config`` and ``--trust-config`` that were given."""
-    project = [] if options.project is None else ["--project", options.project]
-    return [*project, *config_words(options.config)]
+def common_words(project: str | None, config: str | None) -> list[str]:
+    """Return the options that name a project and a settings file, as for another command."""
+    words = ["--project", project] if project else []
+    words += [] if config is None else ["--config", config]
+    return [*words, "--trust-config"] if isinstance(config, TrustedPath) else words
 
 
 def declare(where: argparse._ActionsContainer, options: Mapping[str, str], **more: Any) -> None:
@@ -291,17 +334,6 @@ def whole_number(least: int, most: int, text: str) -> int:
     return number
 
 
-def seconds(text: str) -> float:
-    """Read a number of seconds."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number < 1e9:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
-    return number
-
-
 def quantity(kind: Quantity) -> Callable[[str], float]:
     """Return a function that reads an option's value."""
 
@@ -318,7 +350,7 @@ def quantity(kind: Quantity) -> Callable[[str], float]:
 _READ: dict[str, Callable[[str], Any]] = {
     "N": partial(whole_number, 1, 2**31 - 1),
     "SPAN": quantity(SPAN),
-    "SECONDS": seconds,
+    "SECONDS": quantity(SPAN),
     "WORDS": str,
 }
 

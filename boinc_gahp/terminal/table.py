@@ -13,7 +13,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, TextIO
 
 from boinc_gahp.terminal.output import can_show, has_colours, painted, width_of
-from boinc_gahp.terminal.words import printable
+from boinc_gahp.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

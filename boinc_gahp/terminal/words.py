@@ -1,4 +1,4 @@
-"""Words for people: times and percentages; and those of :mod:`boinc_gahp.text`."""
+"""Words for people: times, percentages, lines."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ import math
 import time
 from datetime import datetime, timezone
 
-from boinc_gahp.text import count, printable, size, span
-
-#: What is handed out besides what is below.
-__all__ = ["count", "printable", "size", "span"]
+from boinc_gahp.text import printable, span
 
 
 def one_line(text: str) -> str:

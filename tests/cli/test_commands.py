@@ -87,7 +87,7 @@ def _read(words):
     return path
 
 
-@each({path: parser for path, parser in PARSERS.items() if path})
+@each(PARSERS)
 def test_help_is_printed_by_the_command_itself(path, capsys):
     out = InProcess(capsys).prints(*path, "--help")
     assert out == PARSERS[path].format_help()

@@ -218,7 +218,8 @@ def test_what_is_wrong_for_less_than_an_hour_is_no_reason_unless_asked_for(desk)
     desk.jobs.project_trouble(*MINE, "HTTP 503")
     desk.do("UPDATE project SET trouble_since = trouble_since - 600")
     assert desk.reasons() == []
-    assert desk.reasons("--after", "500") == ["project"]
+    assert desk.reasons("--after", "500") == desk.reasons("--after", "9min") == ["project"]
+    assert desk.reasons("--after", "11min") == []
 
 
 def test_the_gravest_comes_first(desk):

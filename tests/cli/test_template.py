@@ -73,8 +73,3 @@ def test_what_cannot_be_read_is_reported_and_the_rest_checked(home, check):
 def test_what_is_no_template_is_one_error(home, check, data):
     (home / "odd").write_bytes(data)
     assert check.prints("odd", status=1).endswith("1 file: 1 error, 0 warnings\n")
-
-
-def test_an_option_before_the_action_gets_status_2(capsys):
-    said = "--strict comes before the action"
-    assert said in InProcess(capsys, "template").refuses("--strict", "check", "x", status=2)

@@ -13,7 +13,7 @@ import pytest
 from boinc_gahp.api.manifest_files import ManifestJournal
 from boinc_gahp.cli import main as command_line
 from boinc_gahp.cli.batch.jsons import error_json
-from boinc_gahp.cli.batch.submitting import _how_to_continue
+from boinc_gahp.cli.batch.submitting import _how_to_continue, submit_parser
 from boinc_gahp.errors import OutputError, ProtocolError, StagingError, TransportError
 from boinc_gahp.htcondor._sending_action import Action, Attempt, action_after, hold_for
 from boinc_gahp.ledger.rows import BatchRow
@@ -88,7 +88,8 @@ def is_given_up_by_the_api(error):
 
 @each_error
 def test_what_may_pass_or_still_run_is_given_up_nowhere(error):
-    told = _how_to_continue(None, str, None, error, split=True)
+    options = submit_parser().read(["app", "--split"])
+    told = _how_to_continue(None, options, None, error)
     assert told.startswith("to continue: ") is not error.is_final
     assert ("another --name" in told) is (error.is_final and error.spoils_batch)
     assert is_given_up_by_the_api(error) is error.is_final

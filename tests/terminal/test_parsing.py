@@ -4,14 +4,19 @@ import shlex
 import pytest
 
 from boinc_gahp.terminal.parsing import Group, Parser, kind_of
-from boinc_gahp.text import did_you_mean, ended
+from boinc_gahp.text import did_you_mean
 
 
 def make():
     parser = Parser("batch frob", "Frobs.", examples=("boinc_gahp batch frob x",))
     parser.add_argument("files", nargs="*", metavar="FILE")
     parser.add_argument("--colour", choices=("red", "green"))
-    return parser.with_common("mine.toml", project=True, json="print JSON")
+    return parser.with_common(project=True, json="print JSON")
+
+
+def make_group():
+    actions = {"list": ("m", "f", "list them"), "show": ("m", "f", "show one")}
+    return Group("g", "D.", actions, package="p")
 
 
 def complaint(parser, capsys, *arguments):
@@ -44,9 +49,10 @@ def test_a_wrong_choice_gets_the_nearest(capsys):
 
 
 def test_options_may_stand_among_the_other_arguments():
-    options = make().read(["a", "--json", "b", "--project", "astro", "c"])
+    options = make().read(["a", "--json", "b", "--project", "astro", "c"], "mine.toml")
     assert (options.files, options.json, options.project) == (["a", "b", "c"], True, "astro")
     assert options.config == "mine.toml"
+    assert make().read(["--config", "other.toml"], "mine.toml").config == "other.toml"
 
 
 def test_what_an_argument_is_can_be_asked():
@@ -91,24 +97,18 @@ def test_paragraphs_are_filled_and_what_is_laid_out_is_left():
     ids=["none", "nearest", "of others", "unlike", "option"],
 )
 def test_a_group_says_what_there_is(arguments, said, capsys):
-    group = Group("g", "D.", {"list": "list them", "show": "show one"})
     with pytest.raises(SystemExit) as left:
-        group.chosen(arguments)
+        make_group().chosen(arguments)
     assert left.value.code == 2
     assert said in capsys.readouterr().err
 
 
 def test_a_group_knows_its_actions():
-    group = Group("g", "D.", {"list": "list them", "show": "show one"})
-    assert group.chosen(["show", "--json"]) == "show"
-    assert "  list  list them\n  show  show one\n" in group.format_help()
+    assert make_group().chosen(["show", "--json"]) == "show"
+    assert "  list  list them\n  show  show one\n" in make_group().format_help()
 
 
 def test_the_nearest_name_is_found_whatever_its_case():
     assert did_you_mean("UPPERCAES", ["uppercase", "multi"]) == "; did you mean uppercase?"
     assert did_you_mean("x", ["uppercase"]) == ""
     assert did_you_mean("x", []) == ""
-
-
-def test_another_sentence_follows_a_question_without_a_semicolon():
-    assert (ended("what"), ended("what?")) == ("what;", "what?")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from boinc_gahp.terminal.table import Column, cells, cut, fitted, lines
-from boinc_gahp.terminal.words import printable
+from boinc_gahp.text import printable
 
 NAMES = st.text(max_size=30)
 COLUMN = st.builds(

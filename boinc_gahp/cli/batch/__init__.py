@@ -1,31 +1,13 @@
-"""``boinc_gahp batch``: remote job submission for people and scripts, without HTCondor.
-
-Each action is a function ``NAME(arguments, config) -> exit status`` in a module of this package,
-with a function ``NAME_parser(config) -> Parser`` beside it. It prints its results and raises
-errors.
-"""
+"""``boinc_gahp batch``: remote job submission for people and scripts, without HTCondor."""
 
 from __future__ import annotations
-
-import signal
-import sys
-import threading
-from contextlib import contextmanager
-from importlib import import_module
-from typing import TYPE_CHECKING, NoReturn
 
 from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.terminal.output import complain
 from boinc_gahp.terminal.parsing import Group
+from boinc_gahp.terminal.stopping import orderly
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import FrameType
-
-__all__ = ["ACTIONS", "run", "run_parser"]
-
-#: Each action: its module and function, and its purpose.
-ACTIONS = {
+_ACTIONS = {
     "list": ("showing", "list_batches", "list your batches, newest first"),
     "show": ("showing", "show", "show a batch and its jobs"),
     "estimate": ("submitting", "estimate", "ask the project how long jobs would take"),
@@ -40,9 +22,6 @@ ACTIONS = {
     "extend": ("controlling", "extend", "let the project keep batches for longer"),
 }
 
-#: Signals that end a command from outside.
-_ENDS = (signal.SIGTERM, signal.SIGHUP)
-
 _DESCRIPTION = """\
 Submits batches of jobs to a BOINC project, watches them, and fetches their outputs.
 
@@ -56,46 +35,22 @@ batches of all projects.
 
 def run(arguments: list[str], config: str | None) -> int:
     """Run the action named by the first argument; return the exit status."""
-    module, function, _ = ACTIONS[run_parser(config).chosen(arguments)]
     try:
-        with _orderly():
-            act = getattr(import_module(f"boinc_gahp.cli.batch.{module}"), function)
-            status: int = act(arguments[1:], config)
+        with orderly():
+            return run_parser().act(arguments, config)
     except KeyboardInterrupt:
         # If there is more to say, the action has said it.
         complain("interrupted; it can be run again")
         return INTERRUPTED
-    return status
 
 
-@contextmanager
-def _orderly() -> Iterator[None]:
-    """Make a signal that ends the command clean up the terminal and directories, as Ctrl-C does."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.getsignal(number) for number in _ENDS}
-    # Signals that were ignored at the start stay ignored: nohup and a shell's jobs rely on it.
-    mine = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
-    for number in mine:
-        signal.signal(number, _end)
-    try:
-        yield
-    finally:
-        for number in mine:
-            signal.signal(number, before[number])
-
-
-def _end(number: int, _frame: FrameType | None) -> NoReturn:
-    sys.exit(128 + number)
-
-
-def run_parser(_config: str | None = None) -> Group:
+def run_parser() -> Group:
     """Return the parser for the words before an action."""
     return Group(
         "batch",
         _DESCRIPTION,
-        {name: text for name, (_, _, text) in ACTIONS.items()},
+        _ACTIONS,
+        package=__name__,
         examples=(
             "boinc_gahp batch submit uppercase --input in=data.txt",
             "boinc_gahp batch wait 12",

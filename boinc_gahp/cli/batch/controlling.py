@@ -20,7 +20,7 @@ from boinc_gahp.terminal import words
 from boinc_gahp.terminal.live import remark
 from boinc_gahp.terminal.output import agreed, complain
 from boinc_gahp.terminal.parsing import Parser, quantity
-from boinc_gahp.text import printable
+from boinc_gahp.text import count, printable, span
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -70,7 +70,7 @@ class _Result:
     error: GahpError | None = None
 
 
-def abort_parser(config: str | None = None) -> Parser:
+def abort_parser() -> Parser:
     """Return the parser of ``batch abort``."""
     parser = Parser(
         "batch abort",
@@ -81,10 +81,10 @@ def abort_parser(config: str | None = None) -> Parser:
             "boinc_gahp batch abort 12 13 --yes",
         ),
     )
-    return _with_rest(parser.takes(BATCHES | JOBS), config)
+    return _with_rest(parser.takes(BATCHES | JOBS))
 
 
-def retire_parser(config: str | None = None) -> Parser:
+def retire_parser() -> Parser:
     """Return the parser of ``batch retire``."""
     parser = Parser(
         "batch retire",
@@ -95,10 +95,10 @@ def retire_parser(config: str | None = None) -> Parser:
         ),
     )
     parser.takes({**BATCHES, "--unfetched": "lose outputs that were not fetched here"})
-    return _with_rest(parser, config)
+    return _with_rest(parser)
 
 
-def extend_parser(config: str | None = None) -> Parser:
+def extend_parser() -> Parser:
     """Return the parser of ``batch extend``."""
     parser = Parser(
         "batch extend",
@@ -110,32 +110,29 @@ def extend_parser(config: str | None = None) -> Parser:
     )
     until = {"--for SPAN": "this long from now: seconds, or 12h, 7d, 2w"}
     parser.takes(BATCHES).takes(until, dest="span", required=True, type=quantity(LEASE))
-    return parser.with_common(config, project=True, json="print JSON")
+    return parser.with_common(project=True, json="print JSON")
 
 
-def abort(arguments: list[str], config: str | None) -> int:
+def abort(options: Namespace) -> int:
     """Abort batches or jobs; return 0 if all were aborted."""
-    parser = abort_parser(config)
-    options = parser.read(arguments)
     if options.job and len(options.batch) > 1:
-        parser.error("--job goes with one batch")
+        options.parser.error("--job goes with one batch")
     with opened(options) as project:
         found = _found(project, options.batch)
         if options.job:
             return _abort_jobs(options, found[0])
         alive = [each.batch for each in found if each.batch is not None and not each.batch.is_over]
         jobs = sum(batch.njobs - batch.nover for batch in alive)
-        what = f"{words.count(len(alive), 'batch')} with {words.count(jobs, 'unfinished job')}"
+        what = f"{count(len(alive), 'batch')} with {count(jobs, 'unfinished job')}"
         if alive and not _may(options, alive, f"Abort {what}?"):
             return 1
         return _each(options, found, _abort)
 
 
-def retire(arguments: list[str], config: str | None) -> int:
+def retire(options: Namespace) -> int:
     """Retire batches; return 0 if all were retired."""
     from boinc_gahp.api.outputs.fetching import unfetched
 
-    options = retire_parser(config).read(arguments)
     with opened(options) as project:
         found = _found(project, options.batch)
         batches = [each.batch for each in found if each.batch is not None]
@@ -145,11 +142,11 @@ def retire(arguments: list[str], config: str | None) -> int:
         outputs = sum(map(len, alone.values()))
         lost = []
         if outputs:
-            jobs = words.count(outputs, "job")
+            jobs = count(outputs, "job")
             lost.append(f"the outputs of {jobs}, which were not fetched on this machine")
         if left:
-            lost.append(words.count(left, "unfinished job"))
-        what = words.count(len(at_stake), "batch")
+            lost.append(count(left, "unfinished job"))
+        what = count(len(at_stake), "batch")
         question = f"Retiring {what} loses {', and '.join(lost)}. Retire?"
         if lost and not _may(options, at_stake, question):
             return 1
@@ -158,31 +155,28 @@ def retire(arguments: list[str], config: str | None) -> int:
         return _each(options, found, partial(_retire, options, kept))
 
 
-def extend(arguments: list[str], config: str | None) -> int:
+def extend(options: Namespace) -> int:
     """Set the end of batches; return 0 if it was set for all."""
-    options = extend_parser(config).read(arguments)
     until = time.time() + options.span
 
     def act(batch: Batch) -> str:
         if batch.state is BatchState.RETIRED:
             raise BatchConflict(
-                f"batch {batch.id} ({printable(batch.name)}) of {batch.project.host} is retired: "
+                f"{states.called(batch)} of {batch.project.host} is retired: "
                 "there is nothing left to keep"
             )
         if (batch.expire_time or math.inf) > until:
             end = words.at(batch.expire_time) if batch.expire_time else "it is retired"
             return f"is unchanged: it is kept until {end} already"
         batch.extend(until)
-        return f"is kept until {words.at(until)} ({words.span(options.span)} from now)"
+        return f"is kept until {words.at(until)} ({span(options.span)} from now)"
 
     with opened(options) as project:
         return _each(options, _found(project, options.batch), act)
 
 
-def _with_rest(parser: Parser, config: str | None) -> Parser:
-    return parser.takes({"--yes": "do not ask"}).with_common(
-        config, project=True, json="print JSON"
-    )
+def _with_rest(parser: Parser) -> Parser:
+    return parser.takes({"--yes": "do not ask"}).with_common(project=True, json="print JSON")
 
 
 def _found(project: Project, named: Sequence[str]) -> list[_Result]:
@@ -204,7 +198,7 @@ def _may(options: Namespace, batches: Sequence[Batch], question: str) -> bool:
     shown = []
     for batch in batches:
         state, _ = states.batch_words(batch)
-        over = f"{batch.nover:,} of {words.count(batch.njobs, 'job')} over"
+        over = f"{batch.nover:,} of {count(batch.njobs, 'job')} over"
         shown.append(f"batch {batch.id}  {printable(batch.name)}: {state}, {over}")
     return _agreed(options, shown, question)
 
@@ -267,7 +261,7 @@ def _abort(batch: Batch) -> str:
     if batch.state is not BatchState.ABORTED:
         state, _ = states.batch_words(batch)
         return f"was over before it could be aborted: it is {state}"
-    done_jobs = f"; its {words.count(done, 'job')} done can still be fetched" if done else ""
+    done_jobs = f"; its {count(done, 'job')} done can still be fetched" if done else ""
     return f"is aborted{done_jobs}"
 
 
@@ -302,7 +296,7 @@ def _abort_jobs(options: Namespace, found: _Result) -> int:
     jobs = list(batch.jobs(options.job))
     alive = [job for job in jobs if not job.state.is_over]
     shown = [f"job {job.id}  {printable(job.name)}: {job.state.value}" for job in alive]
-    what = words.count(len(alive), "job")
+    what = count(len(alive), "job")
     question = f"Abort {what} of batch {batch.id} {printable(batch.name)}?"
     if alive and not _agreed(options, shown, question):
         return 1
@@ -315,6 +309,6 @@ def _abort_jobs(options: Namespace, found: _Result) -> int:
             return "is unchanged: there is nothing to abort"
         batch.abort([job.id for job in alive])
         again = command(options, "show", batch.id, "--state", "failed")
-        return f"continues without {words.count(len(alive), 'job')}; {again} lists what has failed"
+        return f"continues without {count(len(alive), 'job')}; {again} lists what has failed"
 
     return _each(options, [found], act)

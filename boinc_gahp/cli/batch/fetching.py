@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.jsons import error_json, print_json
-from boinc_gahp.cli.batch.opening import BATCH, JOBS, as_typed, opened
-from boinc_gahp.cli.main import INTERRUPTED
-from boinc_gahp.terminal import words
+from boinc_gahp.cli.batch.opening import BATCH, JOBS, as_typed, on_interrupt, opened
 from boinc_gahp.terminal.live import Work
 from boinc_gahp.terminal.output import complain, print_lines
 from boinc_gahp.terminal.parsing import Parser
-from boinc_gahp.text import count, printable
+from boinc_gahp.text import count, printable, size
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -58,7 +56,7 @@ _STATUSES = {
 _TOLD = 10
 
 
-def fetch_parser(config: str | None = None) -> Parser:
+def fetch_parser() -> Parser:
     """Return the parser of ``batch fetch``."""
     parser = Parser(
         "batch fetch",
@@ -79,23 +77,16 @@ def fetch_parser(config: str | None = None) -> Parser:
         "--no-stderr": "do not fetch stderr; this saves time",
     }
     parser.takes(BATCH).takes(where, dest="directory").takes(JOBS | how)
-    return parser.with_common(config, project=True, json="print JSON: what was fetched")
+    return parser.with_common(project=True, json="print JSON: what was fetched")
 
 
-def fetch(arguments: list[str], config: str | None) -> int:
+def fetch(options: Namespace) -> int:
     """Fetch; return the exit status."""
-    parser = fetch_parser(config)
-    options = parser.read(arguments)
     if options.zip is not None and options.directory:
-        parser.error("--zip and DIR do not go together")
-    try:
-        with opened(options) as project:
-            return _outputs(project.batch(options.batch), options)
-    except KeyboardInterrupt:
-        again = as_typed("fetch", arguments, config)
-        rest = "run it again" if options.zip else "the same command fetches the rest"
-        complain(f"interrupted; {rest}: {again}")
-        return INTERRUPTED
+        options.parser.error("--zip and DIR do not go together")
+    rest = "run it again" if options.zip else "the same command fetches the rest"
+    with on_interrupt(f"interrupted; {rest}: {as_typed(options)}"), opened(options) as project:
+        return _outputs(project.batch(options.batch), options)
 
 
 def _outputs(batch: Batch, options: Namespace) -> int:
@@ -110,7 +101,7 @@ def _outputs(batch: Batch, options: Namespace) -> int:
     _print_errors(fetched.errors)
     if options.json:
         errors = ({"job": name, **error_json(error)} for name, error in fetched.errors.items())
-        more = states.reasons_json(states.failed_in(batch, options.job))
+        more = states.reasons_json(batch, options.job)
         print_json(_json(batch, fetched), errors=errors, **more)
     else:
         print(_summary(fetched, where))
@@ -122,7 +113,7 @@ def _outputs(batch: Batch, options: Namespace) -> int:
 
 def _summary(fetched: Fetched, where: Path) -> str:
     """Return the result of a fetch, on one line."""
-    parts = [f"{count(fetched.fetched, 'job')} fetched ({words.size(fetched.nbytes)})"]
+    parts = [f"{count(fetched.fetched, 'job')} fetched ({size(fetched.nbytes)})"]
     others = {
         "already here": fetched.here,
         "of them from retries": fetched.retried,

@@ -22,7 +22,7 @@ from boinc_gahp.terminal.parsing import quantity, whole_number
 from boinc_gahp.text import count, listed
 
 if TYPE_CHECKING:
-    import argparse
+    from argparse import Namespace
     from collections.abc import Callable, Sequence
 
     from boinc_gahp.api.project import Project
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 #: Titles of groups of options.
 _WHICH, NEEDS = "which jobs", "what the jobs need"
-#: Options whose value may begin with a dash.
-_DASHED = ("--args",)
 #: In errors: a placeholder for part of a file's path.
 _OF_FILE = re.compile(r"\{(path|file|name|stem)(:[0-9]+)?\} is not a placeholder")
 
@@ -46,7 +44,7 @@ _ON_PROJECT = "project:"
 _MOST_JOBS = 1_000_000
 
 
-def add_job_options(parser: Parser, config: str | None, json: str) -> None:
+def add_job_options(parser: Parser, json: str) -> None:
     """Add the options that describe the jobs, and the resources they may use."""
     inputs = {
         "--input NAME=FILE ...": "an input file of every job. NAME is the app's name for it; FILE "
@@ -80,7 +78,7 @@ def add_job_options(parser: Parser, config: str | None, json: str) -> None:
     parser.takes(of_app, NEEDS).takes(outputs, NEEDS, dest="outputs")
     parser.takes(numbers, NEEDS, type=partial(whole_number, -(2**31), 2**31 - 1))
     add_needs(parser)
-    parser.with_common(config, project=True, json=json)
+    parser.with_common(project=True, json=json)
 
 
 def add_which(parser: Parser, words: str, of_each: str = "") -> None:
@@ -125,16 +123,25 @@ def add_needs(parser: Parser) -> None:
         parser.takes(option, NEEDS, dest=size.parameter, type=quantity(kind))
 
 
-def read_options(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
-    """Return the options; exits with status 2 if some do not go together."""
-    options = parser.read(list(_joined(arguments)))
-    check_which(parser, options)
-    check_patterns(parser, options, lambda: _patterns(options, ""))
-    return options
+def patterns_of(options: Namespace, batch_name: str) -> Patterns:
+    """Return the placeholders' patterns; raises BadRequest."""
+    from boinc_gahp.api.rows.texts import Patterns
+
+    return Patterns(options.args, _inputs(options), options.name_jobs, batch_name, options.as_data)
 
 
-def check_which(parser: Parser, options: argparse.Namespace) -> None:
-    """Refuse options of :func:`add_which` that do not go together."""
+def check_jobs(
+    options: Namespace, patterns_of: Callable[[Namespace, str], Patterns] = patterns_of
+) -> None:
+    """Exit with status 2 if options of :func:`add_which` do not go together.
+
+    Also if placeholders are wrong, as far as that is known without rows.
+
+    Args:
+        options: those of the command.
+        patterns_of: returns the patterns with its placeholders, for the name of a batch.
+    """
+    parser = options.parser
     ways = [f"--{way}" for way in ("rows", "each", "count") if getattr(options, way) is not None]
     if len(ways) > 1:
         parser.error(
@@ -142,14 +149,8 @@ def check_which(parser: Parser, options: argparse.Namespace) -> None:
         )
     if options.as_data and options.rows is None:
         parser.error("--as-data is about the columns of --rows")
-
-
-def check_patterns(
-    parser: Parser, options: argparse.Namespace, read: Callable[[], Patterns]
-) -> None:
-    """Exit with status 2 if placeholders are wrong, as far as that is known without rows."""
     try:
-        patterns = read()
+        patterns = patterns_of(options, "")
         if options.rows is None:
             patterns.used(values_of(0, "", None if options.each is None else ""))
     except BadRequest as error:
@@ -159,14 +160,7 @@ def check_patterns(
         parser.error(f"{error}{hint}")
 
 
-def _patterns(options: argparse.Namespace, batch_name: str) -> Patterns:
-    """Return the placeholders' patterns; raises BadRequest."""
-    from boinc_gahp.api.rows.texts import Patterns
-
-    return Patterns(options.args, _inputs(options), options.name_jobs, batch_name, options.as_data)
-
-
-def _inputs(options: argparse.Namespace) -> dict[str, str]:
+def _inputs(options: Namespace) -> dict[str, str]:
     """Return the texts of the files of ``--input`` by open names; raises BadRequest."""
     from boinc_gahp.api.rows.texts import split_named
 
@@ -179,44 +173,32 @@ def _inputs(options: argparse.Namespace) -> dict[str, str]:
     return inputs
 
 
-def _joined(arguments: Sequence[str]) -> list[str]:
-    """Return the words; values that argparse would take for options are joined to their option."""
-    joined: list[str] = []
-    for word in arguments:
-        if joined and joined[-1] in _DASHED:
-            joined[-1] += f"={word}"
-        else:
-            joined.append(word)
-    return joined
-
-
-def sizes_of(options: argparse.Namespace) -> Parameters:
+def sizes_of(options: Namespace) -> Parameters:
     """Return what the options of :func:`add_needs` say."""
     from boinc_gahp.submit.types import Parameters
 
     return Parameters(**{each.parameter: getattr(options, each.parameter) for each in SIZES})
 
 
-def submit_options(options: argparse.Namespace) -> Options:
+def submit_options(options: Namespace) -> Options:
     """Return the arguments for the Python API other than the jobs."""
-    made: Options = {
+    return {
         "parameters": sizes_of(options),
         "priority": options.priority,
         "app_version_num": options.app_version,
         "input_template_filename": _on_project(options.input_template),
         "output_template_filename": _on_project(options.output_template),
     }
-    return made
 
 
 def look_up_jobs(
-    project: Project, options: argparse.Namespace, work: Work, more: Options
+    project: Project, options: Namespace, work: Work, more: Options
 ) -> CommandLineJobs:
     """Return the jobs that the options describe, for a batch; shows the progress.
 
     Args:
         project: the project.
-        options: from :func:`read_options`.
+        options: those of the command, checked by :func:`check_jobs`.
         work: shows the progress.
         more: what is given for the whole batch; its name is set.
 
@@ -226,26 +208,25 @@ def look_up_jobs(
     """
     from boinc_gahp.templates.reading import read_input_template, read_output_template
 
-    templates = {
+    common = {
         "input_template": _own_template(options.input_template, read_input_template)[0],
         "output_template": _own_template(options.output_template, read_output_template)[0],
+        "outputs": options.outputs,
     }
-    name = more["name"] or ""
-    patterns = _patterns(options, name)
-    made = filled_jobs(
-        options,
-        name,
-        patterns,
-        work,
-        templates=templates,
-        of_each=lambda: _only_input(project, options),
-    )
-    if options.outputs is not None:
-        made.jobs = [replace(job, outputs=options.outputs) for job in made.jobs]
+    common = {name: value for name, value in common.items() if value is not None}
+    its_input = None if options.each is None else _only_input(project, options)
+    made = filled_jobs(options, patterns_of(options, more["name"] or ""), work, its_input)
+    if common:
+        made.jobs = [_completed(job, common) for job in made.jobs]
     return made
 
 
-def _only_input(project: Project, options: argparse.Namespace) -> str | None:
+def _completed(job: Job, common: dict[str, Any]) -> Job:
+    """Return a job with what is given for all, unless its row has it."""
+    return replace(job, **{k: each for k, each in common.items() if getattr(job, k) is None})
+
+
+def _only_input(project: Project, options: Namespace) -> str | None:
     """Return the only input that has no file yet; None if ``--input`` says where each file goes."""
     from boinc_gahp.api.rows.texts import Patterns
     from boinc_gahp.submit.checks import buda_name
@@ -323,9 +304,15 @@ class CommandLineJobs:
     rows: str | None = None
     lines: list[int] = field(default_factory=list)
 
-    def place(self, number: int) -> str:
-        """Return a job's place, for errors: ``rows.csv:17``; empty for a command line."""
-        return f"{self.rows}:{self.lines[number]}" if self.rows else ""
+    def places(self, batch_name: str) -> dict[str, str]:
+        """Return by the jobs' names where they are in the file with their rows: ``rows.csv:17``.
+
+        If a name is there twice, it is the place of the second.
+        """
+        from boinc_gahp.api.request import job_names
+
+        places = (f"{self.rows}:{line}" for line in self.lines)
+        return dict(zip(job_names(batch_name, self.jobs), places, strict=False))
 
 
 def values_of(number: int, batch_name: str, path: str | None) -> dict[str, str | None]:
@@ -344,81 +331,52 @@ def names_file(patterns: Patterns) -> bool:
 
 
 def filled_jobs(
-    options: argparse.Namespace,
-    batch_name: str,
-    patterns: Patterns,
-    work: Work,
-    *,
-    templates: dict[str, str | None] | None = None,
-    of_each: Callable[[], str | None] = lambda: None,
+    options: Namespace, patterns: Patterns, work: Work, its_input: str | None = None
 ) -> CommandLineJobs:
-    """Return the jobs that the options of :func:`.job_options.add_which` tell.
+    """Return the jobs that the options of :func:`add_which` tell.
 
     Args:
         options: the options.
-        batch_name: the name of their batch.
-        patterns: what a job's values are filled into.
+        patterns: what a job's values are filled into; it has the name of their batch.
         work: shows the progress.
-        templates: the templates of jobs that have none of their own.
-        of_each: returns the name of the input that gets the file of ``--each``, or None.
+        its_input: the name of the input that gets the file of ``--each``, if there is one.
 
     Raises:
         BadRequest: an option's value is wrong.
         BadRequest: a row is wrong.
     """
-    templates = templates or {}
     if options.rows is not None:
-        made = _row_jobs(options, patterns, templates, work)
+        made = _row_jobs(options, patterns, work)
     else:
-        made = _other_jobs(options, batch_name, patterns, templates, of_each)
+        made = _other_jobs(options, patterns, its_input)
     number = len(made.jobs)
     work.show("checking jobs", 0, number, count(number, "job"))
     return made
 
 
-def _other_jobs(
-    options: argparse.Namespace,
-    batch_name: str,
-    patterns: Patterns,
-    templates: dict[str, str | None],
-    of_each: Callable[[], str | None],
-) -> CommandLineJobs:
+def _other_jobs(options: Namespace, patterns: Patterns, its_input: str | None) -> CommandLineJobs:
     from boinc_gahp.submit.types import Job, LocalFile
 
-    files = None if options.each is None else _matching(options.each)
-    name = None if files is None else of_each()
     made = CommandLineJobs()
-    for number in range(len(files) if files is not None else options.count or 1):
-        path = None if files is None else files[number]
-        values = values_of(number, batch_name, path)
+    files = [None] * (options.count or 1) if options.each is None else _matching(options.each)
+    for number, path in enumerate(files):
+        values = values_of(number, patterns.batch or "", path)
         inputs = patterns.inputs(values)
-        if path is not None and name is not None:
-            inputs[name] = LocalFile(path)
+        if path is not None and its_input is not None:
+            inputs[its_input] = LocalFile(path)
         args, job_name = patterns.args(values), patterns.name(values)
-        made.jobs.append(Job(args, inputs, job_name, **templates))  # type: ignore[arg-type]
+        made.jobs.append(Job(args, inputs, job_name))  # type: ignore[arg-type]
     return made
 
 
-def _row_jobs(
-    options: argparse.Namespace,
-    patterns: Patterns,
-    templates: dict[str, str | None],
-    work: Work,
-) -> CommandLineJobs:
-    from dataclasses import replace
-
+def _row_jobs(options: Namespace, patterns: Patterns, work: Work) -> CommandLineJobs:
     from boinc_gahp.api.rows.reading import read_rows
 
     made = CommandLineJobs(rows="standard input" if options.rows == "-" else options.rows)
     for number, (line, job) in enumerate(read_rows(options.rows, None, patterns)):
         if number % _ROWS == 0:
             work.show("reading rows", number, 0)
-        lacks = {
-            kind: text
-            for kind, text in templates.items()
-            if text is not None and getattr(job, kind) is None
-        }
-        made.jobs.append(replace(job, **lacks) if lacks else job)  # type: ignore[arg-type]
+        made.jobs.append(job)
         made.lines.append(line)
     if not made.jobs:
         raise BadRequest(f"{made.rows}: it has no rows, so there are no jobs")
@@ -437,7 +395,7 @@ def _row_jobs(
             f"boinc_gahp: {made.rows}: no placeholder uses the columns ({listed(unused, 3)}), so "
             + (
                 f"they are only recorded; --args {way} would give one to the app"
-                if templates
+                if hasattr(options, "args")
                 else f"they are only recorded; {{{unused[0]}}} in the command would be its value"
             )
         )

@@ -17,7 +17,7 @@ from boinc_gahp.text import count, printable, show, visible
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.fetch.job_end import JobEnd
@@ -51,7 +51,7 @@ _NOT_TOLD = (
 )
 
 
-def logs_parser(config: str | None = None) -> Parser:
+def logs_parser() -> Parser:
     """Return the parser of ``batch logs``."""
     parser = Parser(
         "batch logs",
@@ -70,12 +70,11 @@ def logs_parser(config: str | None = None) -> Parser:
         "--all": "show all jobs, even on a terminal",
     }
     parser.takes(BATCH | shown | PATIENCE)
-    return parser.with_common(config, project=True, json="print JSON")
+    return parser.with_common(project=True, json="print JSON")
 
 
-def logs(arguments: list[str], config: str | None) -> int:
+def logs(options: Namespace) -> int:
     """Print the logs; return 0 if all could be asked for."""
-    options = logs_parser(config).read(arguments)
     with opened_to_look(options) as project:
         batch = project.batch(options.batch)
         return _print_json(options, batch) if options.json else _print(options, batch)
@@ -164,11 +163,14 @@ def _body(options: Namespace, batch: Batch, log: JobEnd, *, is_single: bool) -> 
 
 
 def _lines(text: str, most: int | None) -> Iterator[str]:
+    return (visible(line, _shown) for line in _last(text, most))
+
+
+def _last(text: str, most: int | None) -> Sequence[str]:
     from boinc_gahp.fetch.job_end import lines_of
 
     lines = lines_of(text)
-    for line in lines if most is None else lines[-most:]:
-        yield visible(line, _shown)
+    return lines if most is None else lines[-most:]
 
 
 def _shown(character: str) -> str:
@@ -212,6 +214,4 @@ def _print_json(options: Namespace, batch: Batch) -> int:
 def _tail(text: str | None, most: int | None) -> str | None:
     if text is None or most is None:
         return text
-    from boinc_gahp.fetch.job_end import lines_of
-
-    return "".join(f"{line}\n" for line in lines_of(text)[-most:])
+    return "".join(f"{line}\n" for line in _last(text, most))

@@ -10,16 +10,15 @@ from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-from boinc_gahp.cli.main import FAILED
+from boinc_gahp.cli.main import FAILED, INTERRUPTED
 from boinc_gahp.config.accounts import section
 from boinc_gahp.config.layers import load
 from boinc_gahp.errors import GahpError, RpcError, WrongBatch
-from boinc_gahp.terminal import words
 from boinc_gahp.terminal.live import remark
 from boinc_gahp.terminal.output import command_line, complain
-from boinc_gahp.terminal.parsing import common_words, config_words
+from boinc_gahp.terminal.parsing import common_words
 from boinc_gahp.terminal.words import one_line
-from boinc_gahp.text import printable
+from boinc_gahp.text import printable, span
 from boinc_gahp.threads import in_parallel
 
 if TYPE_CHECKING:
@@ -66,9 +65,7 @@ def opened_to_look(options: Namespace) -> Iterator[Project]:
     try:
         with opened(options, timeout=patience) as project:
             yield project
-    except RpcError as error:
-        if patience is None or not error.gave_up:
-            raise
+    except GahpError as error:
         complain(_no_answer(error, patience, began))
         raise SystemExit(FAILED) from None
 
@@ -117,7 +114,7 @@ def _no_answer(error: GahpError, patience: float | None, began: float) -> str:
     if patience is None or not (isinstance(error, RpcError) and error.gave_up):
         return error.with_code()
     return error.with_code(
-        f"{error}; gave up after {words.span(time.monotonic() - began)}; "
+        f"{error}; gave up after {span(time.monotonic() - began)}; "
         "--timeout 5min waits longer for an answer"
     )
 
@@ -180,8 +177,6 @@ def _divide(options: Namespace) -> None:
 @contextmanager
 def _told() -> Iterator[None]:
     """Print what is logged of requests that are repeated, and of records on this machine."""
-    # Without any handler, logging would print warnings among the output.
-    logging.getLogger().addHandler(logging.NullHandler())
     repeats, warnings = _Remarks(_PAUSE), _Remarks()
     warnings.setLevel(logging.WARNING)
     _repeating.addHandler(repeats)
@@ -193,6 +188,16 @@ def _told() -> Iterator[None]:
         _manifests.removeHandler(warnings)
         _repeating.removeHandler(repeats)
         _repeating.setLevel(logging.NOTSET)
+
+
+@contextmanager
+def on_interrupt(text: str) -> Iterator[None]:
+    """End the command if Ctrl-C interrupts it; ``text`` says so, and how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        complain(text)
+        raise SystemExit(INTERRUPTED) from None
 
 
 def no_more_remarks() -> None:
@@ -226,32 +231,30 @@ class _Remarks(logging.Handler):
             remark(f"boinc_gahp: {text}")
 
 
-def as_typed(
-    action: str, arguments: Sequence[str], config: str | None, name: str | None = None
-) -> str:
+def as_typed(options: Namespace, name: str | None = None) -> str:
     """Return the command line as typed, with what was typed before the command.
 
     Args:
-        action: the word before ``arguments``.
-        arguments: the words of the action.
-        config: the value of ``--config`` before it.
+        options: those of the command.
         name: the name of the batch, if it was made up: ``--name`` gives it.
     """
+    arguments, config = options.typed
     # Words behind -- are no options.
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    words = ["boinc_gahp", "batch", action, *arguments[:end]]
+    words = [*options.parser.prog.split(), *arguments[:end]]
     if name is not None:
         words += ["--name", name]
     if config is not None and not any(
         word == "--config" or word.startswith("--config=") for word in arguments[:end]
     ):
-        words += config_words(config)
+        words += common_words(None, config)
     return command_line([*words, *arguments[end:]])
 
 
 def command(options: Namespace, action: str, *words: object) -> str:
     """Return the command for another action on the same project."""
-    return command_line(["boinc_gahp", "batch", action, *map(str, words), *common_words(options)])
+    more = common_words(options.project, options.config)
+    return command_line(["boinc_gahp", "batch", action, *map(str, words), *more])
 
 
 class Choice:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.jsons import picked, print_json
@@ -14,11 +14,11 @@ from boinc_gahp.errors import JobRefused
 from boinc_gahp.submit.generated_files import Member
 from boinc_gahp.submit.trees import walk
 from boinc_gahp.submit.types import InlineFile, LocalFile, RemoteFile
-from boinc_gahp.terminal import table, words
+from boinc_gahp.terminal import table
 from boinc_gahp.terminal.live import Work
 from boinc_gahp.terminal.output import complain, print_lines
 from boinc_gahp.terminal.table import Column
-from boinc_gahp.text import shorten
+from boinc_gahp.text import count, printable, shorten, size, span
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -60,16 +60,30 @@ def dry_run(project: Project, options: Namespace, more: Options, look_up: LookUp
     plans: list[Plan] = []
     with Work() as work:
         jobs = look_up(project, options, work, more)
+        places = jobs.places(more["name"] or "")
         more["progress"] = StepView(work.show)
         for part in _parts(project, options, jobs.jobs, more):
             plans.append(project.plan(options.app, part, **more))
-    first, status = 0, 0
     for number, plan in enumerate(plans):
         if number and not options.json:
             print()
-        status = max(status, _show(project, options, plan, list(_problems(plan, jobs, first))))
-        first += len(plan.request.jobs)
-    return status
+        problems = [
+            (places.get(name, ""), name, printable(str(error)))
+            for name, error in plan.problems.items()
+        ]
+        if options.json:
+            _print_json(project, options, plan, problems)
+        else:
+            _print(project, options, plan)
+        sys.stdout.flush()
+        if plan.refusal is not None:
+            complain(plan.refusal.with_code())
+        for place, name, text in problems[:_SHOWN]:
+            complain(plan.problems[name].with_code(f"{place + ': ' if place else ''}{text}"))
+        if len(problems) > _SHOWN:
+            rest = count(len(problems) - _SHOWN, "more job")
+            complain(f"... and {rest} would be refused")
+    return 0 if all(plan.is_good for plan in plans) else 1
 
 
 def _parts(
@@ -92,43 +106,13 @@ def _parts(
         yield part
 
 
-def _show(
-    project: Project, options: Namespace, plan: Plan, problems: list[tuple[str, str, str]]
-) -> int:
-    """Print a plan; return 0 if nothing is wrong with it, else 1."""
-    if options.json:
-        _print_json(project, options, plan, problems)
-    else:
-        _print(project, options, plan)
-    sys.stdout.flush()
-    if plan.refusal is not None:
-        complain(plan.refusal.with_code())
-    for place, name, text in problems[:_SHOWN]:
-        complain(plan.problems[name].with_code(f"{place + ': ' if place else ''}{text}"))
-    if len(problems) > _SHOWN:
-        rest = words.count(len(problems) - _SHOWN, "more job")
-        complain(f"... and {rest} would be refused")
-    return 0 if plan.is_good else 1
-
-
-def _problems(plan: Plan, jobs: CommandLineJobs, first: int) -> Iterator[tuple[str, str, str]]:
-    """Yield the place, name and reason for each job that would be refused.
-
-    ``first``: the number of the plan's first job among all.
-    """
-    # If a name is there twice, the second is reported.
-    numbers = {name: number for number, (name, _) in enumerate(plan.request.jobs, first)}
-    for name, error in plan.problems.items():
-        yield jobs.place(numbers[name]), name, words.printable(str(error))
-
-
 def _print(project: Project, options: Namespace, plan: Plan) -> None:
     request = plan.request
-    called = repr(words.printable(request.batch_name))
+    called = repr(printable(request.batch_name))
     if options.name is None:
         called += " (or a similar name; --name sets it)"
-    count = words.count(len(request.jobs), "job")
-    print(f"Batch {called}: {count} of {words.printable(request.app_name)} on {project.host}.")
+    jobs = count(len(request.jobs), "job")
+    print(f"Batch {called}: {jobs} of {printable(request.app_name)} on {project.host}.")
     if plan.batch_id is not None:
         is_whole = plan.jobs_there == len(request.jobs)
         there = "all" if is_whole else f"{plan.jobs_there:,}"
@@ -148,8 +132,8 @@ def _print(project: Project, options: Namespace, plan: Plan) -> None:
     _print_along(options)
     _print_files(plan)
     print(
-        f"The request has {words.size(plan.request_bytes)}; at most "
-        f"{words.size(plan.max_request_bytes)} may be sent (max_post_bytes)."
+        f"The request has {size(plan.request_bytes)}; at most "
+        f"{size(plan.max_request_bytes)} may be sent (max_post_bytes)."
     )
     _print_sizes(plan)
     if request.input_template_filename or request.output_template_filename:
@@ -161,16 +145,14 @@ def _print(project: Project, options: Namespace, plan: Plan) -> None:
         print(states.version_words(request.app_name, request.app_version_num))
     image = getattr(options, "image", "")
     if image and not image.startswith(("rootfs:", "oci-archive:")):
-        print(f"It was not checked whether the image {words.printable(image)} exists.")
+        print(f"It was not checked whether the image {printable(image)} exists.")
     if plan.batch_id is None:
-        print(
-            f"The project would keep it for {words.span(plan.lease)}; wait and fetch extend this."
-        )
+        print(f"The project would keep it for {span(plan.lease)}; wait and fetch extend this.")
     if plan.is_good:
         is_sent = plan.jobs_there < len(request.jobs)
         print(f"Nothing is wrong.{' Without --dry-run this is sent.' if is_sent else ''}")
     else:
-        refused = words.count(len(plan.problems), "job")
+        refused = count(len(plan.problems), "job")
         what = "The batch" if plan.refusal is not None else refused
         print(f"{what} would be refused: nothing would be sent.")
 
@@ -178,7 +160,7 @@ def _print(project: Project, options: Namespace, plan: Plan) -> None:
 def _print_sizes(plan: Plan) -> None:
     """Print the values that the project would keep for the jobs' needs, wherever they come from."""
     if plan.sizes:
-        units = {"memory_bound": words.size, "disk_bound": words.size, "delay_bound": words.span}
+        units = {"memory_bound": size, "disk_bound": size, "delay_bound": span}
         sizes = {
             name: " to ".join(dict.fromkeys(map(units.get(name, _operations), both)))
             for name, both in plan.sizes.items()
@@ -189,11 +171,11 @@ def _print_sizes(plan: Plan) -> None:
             f"disk; {sizes['delay_bound']} until its deadline."
         )
     if plan.jobs_with_template:
-        count = words.count(plan.jobs_with_template, "job")
+        jobs = count(plan.jobs_with_template, "job")
         needs, each = ("needs", "it") if plan.jobs_with_template == 1 else ("need", "each of them")
         print(
-            f"{count} {needs} other values than the input template has, so the request includes a "
-            f"template for {each}: {words.size(plan.template_bytes)}."
+            f"{jobs} {needs} other values than the input template has, so the request includes a "
+            f"template for {each}: {size(plan.template_bytes)}."
         )
 
 
@@ -217,7 +199,7 @@ def _along(options: Namespace) -> Iterator[tuple[str, int]]:
 
 
 def _print_along(options: Namespace) -> None:
-    rows = [(name, words.size(nbytes)) for name, nbytes in _along(options)]
+    rows = [(name, size(nbytes)) for name, nbytes in _along(options)]
     if rows:
         print(f"{options.made.sent_along}:")
         _print_some(_FILES, rows, len(rows))
@@ -229,29 +211,29 @@ def _print_files(plan: Plan) -> None:
     made = _made(plan)
     if sent:
         present = len(sent) - len(absent)
-        rest = f"{len(absent):,} would be sent ({words.size(plan.nbytes)}):" if absent else ""
+        rest = f"{len(absent):,} would be sent ({size(plan.nbytes)}):" if absent else ""
         print(
-            f"Of {words.count(len(sent), 'file')} the project has {present:,}; "
+            f"Of {count(len(sent), 'file')} the project has {present:,}; "
             f"{rest or 'nothing would be sent.'}"
         )
         _print_some(_FILES, _rows(absent, made), len(absent))
     public = [file for file in plan.files if file.url is not None]
     if public:
         print(
-            f"{words.count(len(public), 'file')} would be public as long as a job needs "
+            f"{count(len(public), 'file')} would be public as long as a job needs "
             f"{'it' if len(public) == 1 else 'them'}, at {str(public[0].url)[:-35]}:"
         )
         _print_some(_FILES, _rows(public, made), len(public))
     largest = max((file.nbytes for file in absent), default=0)
     if largest > _UPLOAD_LIMIT:
         print(
-            f"The largest has {words.size(largest)}: with PHP's defaults a project takes no file "
+            f"The largest has {size(largest)}: with PHP's defaults a project takes no file "
             "over 2 MiB (upload_max_filesize)."
         )
 
 
 def _rows(files: Iterable[PlannedFile], made: dict[str, str]) -> Iterator[tuple[str, str]]:
-    return ((made.get(file.path, file.path), words.size(file.nbytes)) for file in files)
+    return ((made.get(file.path, file.path), size(file.nbytes)) for file in files)
 
 
 def _print_some(columns: tuple[Column, ...], rows: Iterable[tuple[str, ...]], total: int) -> None:
@@ -292,7 +274,7 @@ def _print_json(
     project: Project, options: Namespace, plan: Plan, problems: list[tuple[str, str, str]]
 ) -> None:
     request = plan.request
-    document: dict[str, Any] = {
+    document = {
         "name": request.batch_name,
         "app": request.app_name,
         "project": project.url,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
-from boinc_gahp.cli.batch.opening import BATCH, JOBS, as_typed, command, opened
+from boinc_gahp.cli.batch.opening import BATCH, JOBS, as_typed, command, on_interrupt, opened
 from boinc_gahp.cli.batch.states import retry_lines
-from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.errors import GahpError
 from boinc_gahp.states import JobState
 from boinc_gahp.terminal import words
@@ -44,7 +43,7 @@ _STATUSES = {
 _NAMED = 5
 
 
-def retry_parser(config: str | None = None) -> Parser:
+def retry_parser() -> Parser:
     """Return the parser of ``batch retry``."""
     parser = Parser(
         "batch retry",
@@ -58,16 +57,15 @@ def retry_parser(config: str | None = None) -> Parser:
     )
     parser.takes({**BATCH, **JOBS, "--dry-run": "show what would be sent"})
     return parser.with_common(
-        config, project=True, json="print the new batch as JSON; with --dry-run, the plan"
+        project=True, json="print the new batch as JSON; with --dry-run, the plan"
     )
 
 
-def retry(arguments: list[str], config: str | None) -> int:
+def retry(options: Namespace) -> int:
     """Send failed jobs again; return 0 if they are sent, or there is none to send."""
     from boinc_gahp.api.control import plan_retry
     from boinc_gahp.api.progress import StepView
 
-    options = retry_parser(config).read(arguments)
     with opened(options) as project:
         batch = project.batch(options.batch)
         plan = plan_retry(batch, options.job)
@@ -76,13 +74,10 @@ def retry(arguments: list[str], config: str | None) -> int:
             return 0
         made = None
         if plan.jobs:
-            go_on = as_typed("retry", arguments, config)
+            go_on = as_typed(options)
             try:
-                with Work() as work:
+                with on_interrupt(f"interrupted; to continue: {go_on}"), Work() as work:
                     made = batch.retry(options.job, progress=StepView(work.show))
-            except KeyboardInterrupt:
-                complain(f"interrupted; to continue: {go_on}")
-                return INTERRUPTED
             except GahpError as error:
                 complain(error.with_code())
                 if not error.is_final:
@@ -100,7 +95,7 @@ def retry(arguments: list[str], config: str | None) -> int:
 
 def _print_made(options: Namespace, plan: RetryPlan, made: Batch) -> None:
     parent = plan.parent
-    jobs = words.count(made.njobs, "job")
+    jobs = count(made.njobs, "job")
     print(
         f"Batch {made.id} {printable(made.name)!r}: {jobs} of batch {parent.id} "
         f"{printable(parent.name)!r} sent again on {made.project.host}."
@@ -148,13 +143,9 @@ def _not_here(batch: KnownBatch) -> int:
 
 def _print_plan(options: Namespace, plan: RetryPlan) -> None:
     if options.json:
-        document: dict[str, Any] = {
-            "name": plan.name if plan.jobs else None,
-            "parent": plan.parent.id,
-            "jobs_left": plan.left,
-            "jobs": list(plan.jobs),
-        }
-        print_json(document)
+        name = plan.name if plan.jobs else None
+        known = {"name": name, "parent": plan.parent.id, "jobs_left": plan.left}
+        print_json({**known, "jobs": list(plan.jobs)})
         return
     if not plan.jobs:
         _print_nothing(options, plan)

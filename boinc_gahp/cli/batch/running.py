@@ -11,16 +11,15 @@ from boinc_gahp.cli.batch.job_options import (
     NEEDS,
     add_needs,
     add_which,
-    check_patterns,
-    check_which,
+    check_jobs,
     filled_jobs,
     names_file,
     sizes_of,
 )
-from boinc_gahp.cli.batch.submitting import FOLLOWED, add_sending, check_following, send
+from boinc_gahp.cli.batch.submitting import FOLLOWED, add_sending, send
 from boinc_gahp.containers.rules import ASKED
-from boinc_gahp.terminal import words
 from boinc_gahp.terminal.parsing import Parser, whole_number
+from boinc_gahp.text import printable
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -62,24 +61,24 @@ _EXPECTED = "the command is expected behind --, as in: -- ./fit.py {index}"
 class _ProgramParser(Parser):
     """A parser that leaves the words behind ``--`` as they are, as ``options.command``."""
 
-    def read(self, arguments: Sequence[str]) -> Namespace:
+    def read(self, arguments: Sequence[str], config: str | None = None) -> Namespace:
         end = arguments.index("--") if "--" in arguments else len(arguments)
         if end == len(arguments) and arguments and not {"-h", "--help"}.intersection(arguments):
             # argparse would call the options of the command unknown ones of this program.
             self.error(_EXPECTED)
-        options = super().read(arguments[:end])
+        options = super().read(arguments[:end], config)
         if options.command or end == len(arguments):
             before = "".join(
-                f" (found {words.printable(each)!r} before it)" for each in options.command[:1]
+                f" (found {printable(each)!r} before it)" for each in options.command[:1]
             )
             self.error(f"{_EXPECTED}{before}")
-        options.command = list(arguments[end + 1 :])
+        options.command, options.typed = list(arguments[end + 1 :]), (arguments, config)
         if not options.command or not options.command[0]:
             self.error("there is no command behind --: expected a program and its arguments")
         return options
 
 
-def run_program_parser(config: str | None = None) -> Parser:
+def run_program_parser() -> Parser:
     """Return the parser of ``batch run``."""
     parser = _ProgramParser(
         "batch run",
@@ -134,31 +133,26 @@ def run_program_parser(config: str | None = None) -> Parser:
         number = {f"{each.option} N": f"{each.help} (default: {each.default})"}
         parser.takes(number, NEEDS, type=read, default=each.default)
     add_needs(parser)
-    parser.with_common(
-        config, project=True, json="print the batch as JSON; with --dry-run, the plan"
-    )
+    parser.with_common(project=True, json="print the batch as JSON; with --dry-run, the plan")
     add_sending(parser, "CMD")
     return parser
 
 
-def run_program(arguments: list[str], config: str | None) -> int:
+def run_program(options: Namespace) -> int:
     """Send a program's jobs, or show what would be sent."""
-    parser = run_program_parser(config)
-    options = parser.read(arguments)
-    check_which(parser, options)
-    check_patterns(parser, options, lambda: _patterns(options, ""))
+    check_jobs(options, _patterns)
     if options.each is not None and not names_file(_patterns(options, "")):
-        parser.error("--each: the program is not told its file: write {file} in the command")
-    _check_files_are_sent(parser, options)
-    check_following(parser, options)
+        options.parser.error(
+            "--each: the program is not told its file: write {file} in the command"
+        )
+    _check_files_are_sent(options)
     program = _NOT_IN_NAMES.sub("_", PurePath(options.command[0]).stem)
     options.program, options.app = options.app, program.lstrip(".-") or "program"
     options.app_version = None
-    more: Options = {"parameters": sizes_of(options)}
-    return send(arguments, config, options, action="run", more=more, look_up=_look_up)
+    return send(options, {"parameters": sizes_of(options)}, _look_up)
 
 
-def _check_files_are_sent(parser: Parser, options: Namespace) -> None:
+def _check_files_are_sent(options: Namespace) -> None:
     """Refuse a ``{file}`` that is only in the text of a script, as in ``sh -c 'wc {file}'``."""
     having = [word for word in options.command if re.search(r"(?<!\{)\{(file|path)\b", word)]
     if (
@@ -169,8 +163,8 @@ def _check_files_are_sent(parser: Parser, options: Namespace) -> None:
     ):
         return
     if all(re.search(r"\s", word) for word in having):
-        parser.error(
-            f"the word {words.printable(having[0])!r} is no path, so its {{file}} would not be "
+        options.parser.error(
+            f"the word {printable(having[0])!r} is no path, so its {{file}} would not be "
             "sent: add --input {file} (or --no-find, if the image has these files)"
         )
 
@@ -182,7 +176,7 @@ def _environment(options: Namespace) -> dict[str, str]:
     for text in options.env:
         name, equals, value = text.partition("=")
         if not equals:
-            raise BadRequest(f"--env {words.printable(text)!r}: expected NAME=VALUE")
+            raise BadRequest(f"--env {printable(text)!r}: expected NAME=VALUE")
         found[name] = value
     return found
 
@@ -199,8 +193,7 @@ def _look_up(project: Project, options: Namespace, work: Work, more: Options) ->
     """Return the jobs, and set what else is known of them."""
     from boinc_gahp.api.programs import Programs, made_programs
 
-    name = more["name"] or ""
-    found = filled_jobs(options, name, _patterns(options, name), work)
+    found = filled_jobs(options, _patterns(options, more["name"] or ""), work)
     common = Programs(
         image=options.image,
         outputs=options.output,

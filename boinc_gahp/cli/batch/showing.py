@@ -35,7 +35,7 @@ from boinc_gahp.terminal import table, words
 from boinc_gahp.terminal.output import bar, coloured, print_lines, width_of
 from boinc_gahp.terminal.parsing import Parser, declare
 from boinc_gahp.terminal.table import Column
-from boinc_gahp.text import did_you_mean, printable
+from boinc_gahp.text import count, did_you_mean, printable, size, span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -67,7 +67,7 @@ _BAR = 30
 def _cpu_time(seconds: float | None) -> str:
     if seconds is None:
         return ""
-    return f"{seconds:.1f} s" if seconds < 120 else words.span(seconds)
+    return f"{seconds:.1f} s" if seconds < 120 else span(seconds)
 
 
 def _not_known(batch: Batch) -> str:
@@ -172,7 +172,7 @@ def _job_json(job: BatchJob) -> dict[str, Any]:
     }
 
 
-def show_parser(config: str | None = None) -> Parser:
+def show_parser() -> Parser:
     """Return the parser of ``batch show``."""
     parser = Parser(
         "batch show",
@@ -192,12 +192,11 @@ def show_parser(config: str | None = None) -> Parser:
     parser.takes({**JOBS, "--details": details})
     declare(parser.add_mutually_exclusive_group(), many)
     parser.takes(PATIENCE)
-    return parser.with_common(config, project=True, json="print JSON")
+    return parser.with_common(project=True, json="print JSON")
 
 
-def show(arguments: list[str], config: str | None) -> int:
+def show(options: Namespace) -> int:
     """Print the batch; return 0."""
-    options = show_parser(config).read(arguments)
     with opened_to_look(options) as project:
         batch = project.batch(options.batch)
         jobs: Iterable[BatchJob] = batch.jobs(options.job)
@@ -210,9 +209,7 @@ def show(arguments: list[str], config: str | None) -> int:
         else:
             print_lines(chain(_facts(batch, cpu_time), lease_lines(options, batch)))
             _print_jobs(options, batch, jobs)
-            unsent = states.unsent_words(batch)
-            if unsent is not None:
-                print(unsent)
+            print_lines(states.unsent_lines(batch))
             print_lines(_attempt_lines(options, batch))
             print_lines(states.reason_lines(options, batch, options.job))
     return 0
@@ -224,10 +221,10 @@ def _print_json(
     chosen = islice((job for job in jobs if _is_wanted(options, job.state)), options.limit)
     # Ask for the first job before anything is printed: no answer is better than half of one.
     values = batch_json(batch) if cpu_time is None else {**batch_json(batch), "cpu_time": cpu_time}
-    failed = states.failed_in(batch, options.job)
+    failed = states.reasons_json(batch, options.job)
     first = list(islice(chosen, 1))
     found = map(_job_json, chain(first, chosen))
-    print_json({"batch": values}, jobs=found, **states.reasons_json(failed))
+    print_json({"batch": values}, jobs=found, **failed)
 
 
 def _facts(batch: Batch, cpu_time: float | None) -> Iterator[str]:
@@ -236,11 +233,11 @@ def _facts(batch: Batch, cpu_time: float | None) -> Iterator[str]:
     yield coloured(f"Batch {batch.id}  {printable(batch.name)}", "bold", sys.stdout)
     rows = [("project", printable(batch.project.url)), ("app", printable(batch.app_name))]
     text, colour = states.batch_words(batch)
-    rows.append(("state", coloured(text, colour, sys.stdout) + _remark(batch)))
+    rows.append(("state", coloured(text, colour, sys.stdout) + _REMARKS.get(batch.state, "")))
     if batch.state is not BatchState.INIT:
         fraction = batch.fraction_done
         shown = coloured(bar(fraction, _BAR, sys.stdout), colour, sys.stdout)
-        over = f"{batch.nover:,} of {words.count(batch.njobs, 'job')} over"
+        over = f"{batch.nover:,} of {count(batch.njobs, 'job')} over"
         if batch.nerror_jobs:
             over += ", " + coloured(f"{batch.nerror_jobs:,} failed", "red", sys.stdout)
         rows.append(("done", f"{shown} {words.percent(fraction)}  {over}"))
@@ -268,12 +265,10 @@ def _facts(batch: Batch, cpu_time: float | None) -> Iterator[str]:
         yield f"  {head:<{width}}  {text}"
 
 
-def _remark(batch: Batch) -> str:
-    if batch.state is BatchState.INIT:
-        return ": its jobs are still being submitted, or that was interrupted"
-    if batch.state is BatchState.RETIRED:
-        return ": the project deletes its files and jobs"
-    return ""
+_REMARKS = {
+    BatchState.INIT: ": its jobs are still being submitted, or that was interrupted",
+    BatchState.RETIRED: ": the project deletes its files and jobs",
+}
 
 
 def _time(moment: float, text: str) -> str:
@@ -311,7 +306,7 @@ def _summary(choice: Choice) -> str:
         for state, (text, colour) in zip(JobState, map(states.job_words, JobState), strict=True)
         if counts[state]
     )
-    return f"{words.count(total, 'job')}: {listed}." + ("" if choice.chosen else " None matches.")
+    return f"{count(total, 'job')}: {listed}." + ("" if choice.chosen else " None matches.")
 
 
 def _is_wanted(options: Namespace, state: JobState) -> bool:
@@ -363,7 +358,7 @@ _BATCHES = (
 )
 
 
-def list_batches_parser(config: str | None = None) -> Parser:
+def list_batches_parser() -> Parser:
     """Return the parser of ``batch list``."""
     parser = Parser(
         "batch list",
@@ -386,12 +381,11 @@ def list_batches_parser(config: str | None = None) -> Parser:
         choices=_BATCH_STATES,
         type=lambda s: _BATCH_NAMES.get(s, s),
     ).takes(others | PATIENCE)
-    return parser.takes(PROJECTS).with_common(config, json="print JSON")
+    return parser.takes(PROJECTS).with_common(json="print JSON")
 
 
-def list_batches(arguments: list[str], config: str | None) -> int:
+def list_batches(options: Namespace) -> int:
     """Print the batches; return 0, or 1 if a project could not be asked."""
-    options = list_batches_parser(config).read(arguments)
     found = find_projects(load(options.config), options.project)
     answers = ask_all(options, list(found), lambda project: (project, project.batches()))
     failed = {name: each for name, each in answers.items() if isinstance(each, GahpError)}
@@ -424,7 +418,7 @@ def list_batches(arguments: list[str], config: str | None) -> int:
 
         files, nbytes = usage(project.publish_directory)
         if files:
-            what = f"{words.count(files, 'file')} ({words.size(nbytes)})"
+            what = f"{count(files, 'file')} ({size(nbytes)})"
             print(f"Public at {project.publish_url}: {what}.")
     return FAILED if failed else 0
 
@@ -473,7 +467,7 @@ def batch_cells(batch: Batch, *, one_project: bool = True) -> Mapping[str, Cell]
         "app": batch.info.app_name,
         "state": state,
         "jobs": f"{batch.njobs:,}",
-        "age": words.span(now - created) if created else "",
+        "age": span(now - created) if created else "",
         "end": states.end_words(batch) if batch.is_over or batch.trouble is None else "",
         "kept for": states.lease_words(batch),
     }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch.jsons import brief_json
 from boinc_gahp.cli.batch.opening import command
@@ -12,7 +13,7 @@ from boinc_gahp.errors import GahpError
 from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.terminal import words
 from boinc_gahp.terminal.output import coloured
-from boinc_gahp.text import count, printable
+from boinc_gahp.text import count, printable, span
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -36,6 +37,11 @@ _COLOURS: dict[BatchState | JobState, str] = {
 
 #: Seconds before a lease's end at which messages about it begin.
 _SOON = 2 * 86400.0
+
+
+def called(batch: Batch) -> str:
+    """Return what a batch is called in the middle of a sentence."""
+    return f"batch {batch.id} ({printable(batch.name)})"
 
 
 def batch_words(batch: Batch) -> tuple[str, str]:
@@ -62,31 +68,31 @@ def end_words(batch: Batch) -> str:
 def version_words(app_name: str, version: int) -> str:
     """Return a remark on jobs that are for one version of an app."""
     return (
-        f"The jobs run only with version {version} of {words.printable(app_name)}. A project does "
+        f"The jobs run only with version {version} of {printable(app_name)}. A project does "
         "not tell which versions it has: if it has no such version for the volunteers' computers, "
         "the jobs wait for ever."
     )
 
 
-def unsent_words(batch: Batch) -> str | None:
-    """Return why no job of a batch may have been sent, as far as this machine knows.
+def unsent_lines(batch: Batch) -> Iterator[str]:
+    """Yield why no job of a batch may have been sent, as far as this machine knows.
 
     Only the machine that submitted them knows the version they are for.
     """
     from boinc_gahp.submit.checks import BUDA
 
     if batch.state is not BatchState.IN_PROGRESS or batch.fraction_done or batch.gone:
-        return None
+        return
     if batch.app_name == BUDA:
-        return (
+        yield (
             f"No job of batch {batch.id} is done yet. Projects send no jobs of BUDA apps that they "
             "do not have, and say nothing: if these wait for long, ask the project's admin for the "
             "app's name."
         )
+        return
     version = None if batch.manifest is None else batch.manifest.common.get("app_version_num")
-    if version is None:
-        return None
-    return f"No job of batch {batch.id} is done yet. {version_words(batch.app_name, version)}"
+    if version is not None:
+        yield f"No job of batch {batch.id} is done yet. {version_words(batch.app_name, version)}"
 
 
 def lease_words(batch: Batch) -> tuple[str, str]:
@@ -98,9 +104,9 @@ def lease_words(batch: Batch) -> tuple[str, str]:
     if not end or batch.state is BatchState.RETIRED:
         return "", "faint"
     if end <= now:
-        return f"over {words.span(now - end)}", "red"
+        return f"over {span(now - end)}", "red"
     # Of a lease of 14 days, a minute later, almost 14 are left.
-    return words.span(end - now + 60), "yellow" if end < now + 86400 else "faint"
+    return span(end - now + 60), "yellow" if end < now + 86400 else "faint"
 
 
 def lease_warning(batch: Batch) -> str:
@@ -115,7 +121,7 @@ def lease_warning(batch: Batch) -> str:
         )
     if batch.state in (BatchState.ABORTED, BatchState.RETIRED) or end > now + _SOON:
         return ""
-    left = f"for {words.span(end - now)} more" if end > now else "no longer"
+    left = f"for {span(end - now)} more" if end > now else "no longer"
     return (
         f"The project keeps batch {batch.id} {left}, and may then abort it and delete its outputs. "
         "To keep it longer, wait for it, fetch from it, or run"
@@ -134,10 +140,10 @@ def renewal_warning(batch: Batch) -> str:
         return ""
     if end > now + settings.batch_lease / 4:
         return ""
-    left = f"for {words.span(end - now)} more" if end > now else "no longer"
+    left = f"for {span(end - now)} more" if end > now else "no longer"
     return (
-        f"The project keeps batch {batch.id} ({words.printable(batch.name)}) {left}, and this "
-        f"cannot be extended: {words.printable(str(trouble))}"
+        f"The project keeps {called(batch)} {left}, and this cannot be extended: "
+        f"{printable(str(trouble))}"
     )
 
 
@@ -156,42 +162,22 @@ NOT_COMPARED = (
 _TOLD = 5
 
 
-class Failed(NamedTuple):
-    """Failed jobs of a batch.
+def _failed_in(batch: Batch, jobs: Sequence[str] | None) -> tuple[list[Reason], RetryStatus] | None:
+    """Return why jobs failed, without those whose retries are done or not over, and how they stand.
 
-    Attributes:
-        reasons: why they failed, without those whose retries are done or not over.
-        standing: how they stand, with their retries.
+    None: no job has failed, for the project or for people. For the arguments see
+    :func:`reason_lines`.
+
+    Raises:
+        GahpError: the project could not be asked.
     """
-
-    reasons: list[Reason]
-    standing: RetryStatus
-
-
-def failed_in(batch: Batch, jobs: Sequence[str] | None = None) -> Failed | None:
-    """Return what there is to say about failed jobs; None: nothing, or the project does not say.
-
-    Args:
-        batch: the batch, as the project last described it.
-        jobs: names or ids of the jobs that matter; None: all.
-    """
-    from boinc_gahp.api.family import standing_of
+    from boinc_gahp.api.family import may_have_failed_programs, standing_of
     from boinc_gahp.api.outputs.logs import reasons
 
-    if not _may_have_failed(batch):
+    if not (batch.nerror_jobs or may_have_failed_programs(batch)):
         return None
-    try:
-        standing = standing_of(batch, jobs)
-        return Failed(reasons(batch, standing.failed), standing)
-    except GahpError:
-        return None
-
-
-def _may_have_failed(batch: Batch) -> bool:
-    """Tell whether jobs may have failed, for the project or for people; asks nothing."""
-    from boinc_gahp.api.family import may_have_failed_programs
-
-    return bool(batch.nerror_jobs) or may_have_failed_programs(batch)
+    standing = standing_of(batch, jobs)
+    return reasons(batch, standing.failed), standing
 
 
 def reason_lines(
@@ -206,17 +192,19 @@ def reason_lines(
         batch: the batch, as the project last described it.
         jobs: names or ids of the jobs that matter; None: all.
     """
-    if not _may_have_failed(batch):
-        return
-    found = failed_in(batch, jobs)
-    if found is None:
+    try:
+        found = _failed_in(batch, jobs)
+    except GahpError:
         yield f"Why jobs failed: {command(options, 'logs', batch.id, '--failed')}"
         return
-    if found.reasons:
+    if found is None:
+        return
+    reasons, standing = found
+    if reasons:
         # Of these the project says that they are done.
-        programs = sum(job.state is JobState.DONE for job in found.standing.failed)
-        yield from _lines(found.reasons, programs)
-        ends = [each.end for each in found.reasons]
+        programs = sum(job.state is JobState.DONE for job in standing.failed)
+        yield from _lines(reasons, programs)
+        ends = [each.end for each in reasons]
         # Of an aborted job there is no more to tell.
         told = next((end.name for end in ends if not end.is_aborted), None)
         if told is not None:
@@ -225,7 +213,7 @@ def reason_lines(
             yield f"They would fail again: {printable(advice)}."
         if _can_retry(batch, programs) and not all(end.advice for end in ends):
             yield f"Send them again: {command(options, 'retry', batch.id)}"
-    yield from retry_lines(options, found.standing)
+    yield from retry_lines(options, standing)
 
 
 def _lines(reasons: Sequence[Reason], programs: int) -> Iterator[str]:
@@ -287,10 +275,17 @@ def outputs_line(options: Namespace, batch: Batch) -> str:
     return f"Its outputs, with those of batch {parent}: {command(options, 'fetch', parent)}"
 
 
-def reasons_json(found: Failed | None) -> dict[str, Any]:
-    """Return the keys about failed jobs; the most frequent reason comes first."""
-    reasons = [] if found is None else found.reasons
-    retries = [] if found is None else found.standing.family.retries
+def reasons_json(batch: Batch | None, jobs: Sequence[str] | None = None) -> dict[str, Any]:
+    """Return the keys about failed jobs; the most frequent reason comes first.
+
+    Their lists are empty if the project cannot be asked. For the arguments see
+    :func:`reason_lines`; without a batch the lists are empty, too.
+    """
+    found = None
+    with suppress(GahpError):
+        found = None if batch is None else _failed_in(batch, jobs)
+    reasons = [] if found is None else found[0]
+    retries = [] if found is None else found[1].family.retries
     return {
         "reasons": [
             {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import sys
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,23 +12,23 @@ from boinc_gahp import errors
 from boinc_gahp.cli.batch import fetching, states, waiting
 from boinc_gahp.cli.batch.job_options import (
     add_job_options,
+    check_jobs,
     look_up_jobs,
-    read_options,
     submit_options,
 )
-from boinc_gahp.cli.batch.jsons import batch_json, print_json
-from boinc_gahp.cli.batch.opening import as_typed, command, opened
-from boinc_gahp.cli.main import FAILED, INTERRUPTED
+from boinc_gahp.cli.batch.jsons import batch_json, picked, print_json
+from boinc_gahp.cli.batch.opening import as_typed, command, on_interrupt, opened
+from boinc_gahp.cli.main import FAILED
 from boinc_gahp.quantities import LEASE
 from boinc_gahp.terminal import words
 from boinc_gahp.terminal.live import Work
 from boinc_gahp.terminal.output import complain, print_lines
 from boinc_gahp.terminal.parsing import Parser, common_words, quantity
-from boinc_gahp.text import listed
+from boinc_gahp.text import count, listed, printable, size, span
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.project import Project
@@ -58,7 +57,7 @@ shows which files would be sent, which ones the project has, and whether the req
 """
 
 
-def submit_parser(config: str | None = None) -> Parser:
+def submit_parser() -> Parser:
     """Return the parser of ``batch submit``."""
     parser = Parser(
         "batch submit",
@@ -75,7 +74,7 @@ def submit_parser(config: str | None = None) -> Parser:
             "boinc_gahp batch submit uppercase --each 'data/*.txt' --fetch results",
         ),
     )
-    add_job_options(parser, config, json="print the batch as JSON; with --dry-run, the plan")
+    add_job_options(parser, json="print the batch as JSON; with --dry-run, the plan")
     add_sending(parser, "APP")
     return parser
 
@@ -102,34 +101,25 @@ def add_sending(parser: Parser, named_after: str) -> None:
     )
 
 
-def submit(arguments: list[str], config: str | None) -> int:
+def submit(options: Namespace) -> int:
     """Send a batch, or show what would be sent."""
-    parser = submit_parser(config)
-    options = read_options(parser, arguments)
-    check_following(parser, options)
-    more = submit_options(options)
-    return send(arguments, config, options, action="submit", more=more, look_up=look_up_jobs)
+    check_jobs(options)
+    return send(options, submit_options(options), look_up_jobs)
 
 
-def send(
-    arguments: list[str],
-    config: str | None,
-    options: Namespace,
-    *,
-    action: str,
-    more: Options,
-    look_up: LookUp,
-) -> int:
+def send(options: Namespace, more: Options, look_up: LookUp) -> int:
     """Send a batch, or show what would be sent.
 
     Args:
-        arguments: those of the action.
-        config: the value of ``--config`` before it.
-        options: what the arguments say; ``app`` is what the name of the batch is made of.
-        action: the word before ``arguments``.
+        options: those of the command; ``app`` is what the name of the batch is made of.
         more: what is given for the whole batch.
         look_up: returns the jobs; may change ``options.app`` and ``more``.
     """
+    options.wait = options.wait or options.fetch is not None
+    for other, its_name in ((options.json, "--json"), (options.dry_run, "--dry-run")):
+        if other and options.wait:
+            name = "--fetch" if options.fetch else "--wait"
+            options.parser.error(f"{its_name} and {name} do not go together")
     with opened(options) as project:
         from boinc_gahp.api.progress import StepView
         from boinc_gahp.api.request import new_batch_name
@@ -144,29 +134,26 @@ def send(
             _warn_of_templates(project, options)
             return status
         made_up = more["name"] if options.name is None else None
-        typed = partial(as_typed, action, arguments, config)
         jobs = None
         try:
-            with Work() as work:
+            again = as_typed(options, made_up)
+            with on_interrupt(f"interrupted; to continue: {again}"), Work() as work:
                 jobs = look_up(project, options, work, more)
                 more["progress"] = StepView(work.show)
                 if options.split:
                     batches = project.submit_split(options.app, jobs.jobs, **more)
                 else:
                     batches = [project.submit(options.app, jobs.jobs, **more)]
-        except KeyboardInterrupt:
-            complain(f"interrupted; to continue: {typed(made_up)}")
-            return INTERRUPTED
         except errors.GahpError as error:
             if jobs is None or error.says_all:
                 raise
             told = _placed(error, jobs, more) if isinstance(error, errors.JobRefused) else error
             complain(told.with_code())
-            complain(_how_to_continue(project, typed, made_up, error, split=options.split))
+            complain(_how_to_continue(project, options, made_up, error))
             return 1
         _print_results(project, options, batches)
         _warn_of_templates(project, options)
-        return follow(project, options, batches, config)
+        return follow(project, options, batches)
 
 
 def _warn_of_templates(project: Project, options: Namespace) -> None:
@@ -193,8 +180,7 @@ def _print_results(project: Project, options: Namespace, batches: Sequence[Batch
     try:
         for batch in batches:
             if options.json:
-                more_keys = {"existed": batch.existed, "compared": batch.compared}
-                print_json({**batch_json(batch), **more_keys})
+                print_json({**batch_json(batch), **picked(batch, "existed", "compared")})
             else:
                 _print_result(project, options, batch)
         sys.stdout.flush()
@@ -222,9 +208,9 @@ def _newer_version(project: Project, batch: Batch) -> Iterator[str]:
 
 
 def _print_result(project: Project, options: Namespace, batch: Batch) -> None:
-    jobs = words.count(batch.njobs, "job")
-    name = words.printable(batch.name)
-    app = words.printable(batch.info.app_name)
+    jobs = count(batch.njobs, "job")
+    name = printable(batch.name)
+    app = printable(batch.info.app_name)
     print(f"Batch {batch.id} {name!r}: {jobs} of {app} on {project.host}.")
     if batch.existed:
         if batch.compared:
@@ -243,55 +229,41 @@ def _print_result(project: Project, options: Namespace, batch: Batch) -> None:
         print(f"{made.sent_along}.")
         options.made = None  # told once, also of several batches
     if batch.published:
-        paths = [words.printable(file.path) for file in batch.published]
-        size = words.size(sum(file.nbytes for file in batch.published))
-        print(f"Public as long as a job needs them ({size}): {listed(paths, _NAMED)}")
+        paths = [printable(file.path) for file in batch.published]
+        nbytes = sum(file.nbytes for file in batch.published)
+        print(f"Public as long as a job needs them ({size(nbytes)}): {listed(paths, _NAMED)}")
     if options.app_version is not None:
         print(states.version_words(options.app, options.app_version))
-    if is_followed(options):
-        return
-    print("Next:")
-    for action in ("wait", "fetch"):
-        print(f"  {command(options, action, batch.id)}")
+    if not options.wait:
+        print("Next:")
+        for action in ("wait", "fetch"):
+            print(f"  {command(options, action, batch.id)}")
 
 
 def _placed(error: errors.JobRefused, jobs: CommandLineJobs, more: Options) -> errors.GahpError:
     """Return an error that also names the row of the job that caused it."""
-    from boinc_gahp.api.request import job_names
-
-    if jobs.rows is None or error.job_name is None:
-        return error
-    names = job_names(more["name"] or "", jobs.jobs)
-    if error.job_name not in names:
-        return error
-    # If a name is there twice, the second is reported.
-    number = len(names) - 1 - names[::-1].index(error.job_name)
-    return type(error)(f"{jobs.place(number)}: {error}", job_name=error.job_name)
+    place = jobs.places(more["name"] or "").get(error.job_name or "")
+    return type(error)(f"{place}: {error}", job_name=error.job_name) if place else error
 
 
 # -- after a failure
 
 
 def _how_to_continue(
-    project: Project,
-    typed: Callable[[str | None], str],
-    made_up: str | None,
-    error: errors.GahpError,
-    *,
-    split: bool,
+    project: Project, options: Namespace, made_up: str | None, error: errors.GahpError
 ) -> str:
     """Return the command that continues a submit that failed, and when to give it.
 
-    ``typed`` returns the command for a name; ``made_up`` is the name that the batch got.
+    ``made_up`` is the name that the batch got, if the command has none.
     """
     from boinc_gahp.api.submission import drop_begun
 
-    again = typed(made_up)
+    again = as_typed(options, made_up)
     if not error.is_final:
         return f"to continue: {again}"
-    if made_up is not None and not split:  # of --split, others may be complete
+    if made_up is not None and not options.split:  # of --split, others may be complete
         drop_begun(project.session, made_up)
-        again = typed(None)
+        again = as_typed(options)
     elif error.spoils_batch:
         # The project keeps the name of a batch that was retired.
         return f"to continue, once that is fixed, with another --name: {again}"
@@ -308,59 +280,30 @@ FOLLOWED = {
 }
 
 
-def is_followed(options: Namespace) -> bool:
-    """Tell whether the command goes on after the submit."""
-    return bool(options.wait or options.fetch)
-
-
-def check_following(parser: Parser, options: Namespace) -> None:
-    """Refuse options that do not go together."""
-    if is_followed(options):
-        name = "--fetch" if options.fetch else "--wait"
-        for other, its_name in ((options.json, "--json"), (options.dry_run, "--dry-run")):
-            if other:
-                parser.error(f"{its_name} and {name} do not go together")
-
-
-def follow(
-    project: Project, options: Namespace, batches: Sequence[Batch], config: str | None
-) -> int:
+def follow(project: Project, options: Namespace, batches: Sequence[Batch]) -> int:
     """Wait for the batches and fetch their outputs, if this is wanted; return the exit status."""
-    if not is_followed(options):
+    if not options.wait:
         return 0
-    fetches = [_fetch_words(options, batch, of=len(batches)) for batch in batches]
-    lines = [command(options, "fetch", *words) for words in fetches]
-    status = waiting.wait_for(
-        options, project, batches, afterwards=" && ".join(lines) if options.fetch else None
-    )
-    if options.fetch is None or any(not batch.is_over or batch.gone for batch in batches):
+    if options.fetch is None:
+        return waiting.wait_for(options, project, batches)
+    from boinc_gahp.api.outputs.folders import folder_name
+
+    where, is_single = Path(options.fetch), len(batches) == 1
+    fetches = [
+        [str(batch.id), str(where if is_single else where / folder_name(batch.name))]
+        for batch in batches
+    ]
+    afterwards = " && ".join(command(options, "fetch", *words) for words in fetches)
+    status = waiting.wait_for(options, project, batches, afterwards=afterwards)
+    if any(not batch.is_over or batch.gone for batch in batches):
         return status
     statuses = []
     for each in fetches:
-        statuses.append(fetching.fetch([*each, *common_words(options)], config))
-        if statuses[-1] == INTERRUPTED:
-            break
-    return _together(statuses)
-
-
-def _fetch_words(options: Namespace, batch: Batch, *, of: int) -> list[str]:
-    """Return the arguments of the fetch of one of ``of`` batches."""
-    if options.fetch is None:
-        return [str(batch.id)]
-    from boinc_gahp.api.outputs.folders import folder_name
-
-    where = Path(options.fetch)
-    return [str(batch.id), str(where if of == 1 else where / folder_name(batch.name))]
-
-
-def _together(statuses: Sequence[int]) -> int:
-    """Return one exit status for several fetches: that of the worst, if they differ."""
-    for worst in (INTERRUPTED, FAILED):
-        if worst in statuses:
-            return worst
-    if len(set(statuses)) == 1:
-        return statuses[0]
-    return waiting.SOME_FAILED
+        words = [*each, *common_words(options.project, options.config)]
+        statuses.append(fetching.fetch(fetching.fetch_parser().read(words)))
+    if FAILED in statuses:
+        return FAILED
+    return statuses[0] if len(set(statuses)) == 1 else waiting.SOME_FAILED
 
 
 _ESTIMATE = """\
@@ -371,7 +314,7 @@ rough estimate, which ignores the jobs of other users.
 """
 
 
-def estimate_parser(config: str | None = None) -> Parser:
+def estimate_parser() -> Parser:
     """Return the parser of ``batch estimate``."""
     parser = Parser(
         "batch estimate",
@@ -382,30 +325,30 @@ def estimate_parser(config: str | None = None) -> Parser:
             "boinc_gahp batch estimate uppercase --rows jobs.csv --json",
         ),
     )
-    add_job_options(parser, config, json="print the answer as JSON")
+    add_job_options(parser, json="print the answer as JSON")
     return parser
 
 
-def estimate(arguments: list[str], config: str | None) -> int:
+def estimate(options: Namespace) -> int:
     """Print the project's estimate of how long the jobs take."""
-    options = read_options(estimate_parser(config), arguments)
+    check_jobs(options)
     with opened(options) as project:
         from boinc_gahp.api.request import new_batch_name
 
-        app = options.app
         with Work() as work:
             more = submit_options(options)
-            more["name"] = new_batch_name(app)
+            more["name"] = new_batch_name(options.app)
             jobs = look_up_jobs(project, options, work, more)
-            seconds = project.estimate(app, jobs.jobs, **more)
-        count = len(jobs.jobs)
+            seconds = project.estimate(options.app, jobs.jobs, **more)
+        number = len(jobs.jobs)
         if options.json:
-            print_json({"app": app, "project": project.url, "jobs": count, "seconds": seconds})
+            known = {"app": options.app, "project": project.url}
+            print_json({**known, "jobs": number, "seconds": seconds})
         elif math.isfinite(seconds):
             print(
                 f"{project.host} estimates that "
-                f"{words.count(count, 'job')} of {words.printable(app)} "
-                f"{'takes' if count == 1 else 'take'} about {words.span(math.ceil(seconds))}."
+                f"{count(number, 'job')} of {printable(options.app)} "
+                f"{'takes' if number == 1 else 'take'} about {span(math.ceil(seconds))}."
             )
         else:
             print(f"{project.host} cannot estimate how long that takes.")

@@ -17,10 +17,10 @@ from boinc_gahp.errors import GahpError, RpcError
 from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.terminal import table, words
 from boinc_gahp.terminal.live import Live, Work
-from boinc_gahp.terminal.output import coloured, complain, print_lines
+from boinc_gahp.terminal.output import coloured, complain, is_live, print_lines
 from boinc_gahp.terminal.parsing import Parser
 from boinc_gahp.terminal.table import Column
-from boinc_gahp.text import printable
+from boinc_gahp.text import count, printable, span
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -62,7 +62,7 @@ SHORTEST, LONGEST = 1.0, 30.0
 _LEAST = 5.0
 
 
-def wait_parser(config: str | None = None) -> Parser:
+def wait_parser() -> Parser:
     """Return the parser of ``batch wait``."""
     parser = Parser(
         "batch wait",
@@ -78,12 +78,11 @@ def wait_parser(config: str | None = None) -> Parser:
     )
     longest = {"--timeout SPAN": "wait at most this long: seconds, or 30min, 12h, 7d"}
     parser.takes(SOME_BATCHES | longest)
-    return parser.with_common(config, project=True, json="print a line of JSON for each change")
+    return parser.with_common(project=True, json="print a line of JSON for each change")
 
 
-def wait(arguments: list[str], config: str | None) -> int:
+def wait(options: Namespace) -> int:
     """Wait; return the exit status for the way the batches ended."""
-    options = wait_parser(config).read(arguments)
     with opened(options) as project:
         until = None if options.timeout is None else time.monotonic() + options.timeout
         try:
@@ -126,8 +125,7 @@ def wait_for(
                 "was interrupted, repeat its submit with the same --name, or abort the batch: "
                 "it does not end by itself"
             )
-        unsent = states.unsent_words(batch)
-        if unsent is not None:
+        for unsent in states.unsent_lines(batch):
             complain(unsent)
     try:
         _wait(options, project, batches, until)
@@ -140,22 +138,11 @@ def wait_for(
     return _ended(options, batches)
 
 
-def _living(batches: Iterable[Batch]) -> list[Batch]:
-    """Return the batches that will end by themselves; says which ones are still being made."""
-    found = []
-    for batch in batches:
-        if batch.state is BatchState.INIT:
-            complain(
-                f"batch {batch.id} ({printable(batch.name)}) is still being submitted, so it is "
-                "not waited for"
-            )
-        elif not batch.is_over:
-            found.append(batch)
-    return found
-
-
 def _found(options: Namespace, project: Project) -> list[Batch]:
-    """Return the batches, each once; a project that is down is not asked beyond --timeout."""
+    """Return the batches, each once; a project that is down is not asked beyond --timeout.
+
+    If none are named, those that will end by themselves; says which ones are still being made.
+    """
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.finding import find_batch, of_account
     from boinc_gahp.api.session import Session
@@ -164,10 +151,15 @@ def _found(options: Namespace, project: Project) -> list[Batch]:
     if options.timeout is not None:
         rpc = session.rpc.until(time.monotonic() + max(options.timeout, _LEAST))
         session = Session(rpc, session.settings, session.project_settings)
-    if not options.batch:
-        return _living(Batch(project, info) for info in of_account(session))
-    infos = [find_batch(session, each) for each in options.batch]
-    return list({info.id: Batch(project, info) for info in infos}.values())
+    if options.batch:
+        infos = [find_batch(session, each) for each in options.batch]
+        return list({info.id: Batch(project, info) for info in infos}.values())
+    batches = [Batch(project, info) for info in of_account(session)]
+    for batch in batches:
+        if batch.state is BatchState.INIT:
+            what = states.called(batch)
+            complain(f"{what} is still being submitted, so it is not waited for")
+    return [each for each in batches if not (each.state is BatchState.INIT or each.is_over)]
 
 
 def _wait(
@@ -177,48 +169,47 @@ def _wait(
     from boinc_gahp.api.watching import Poll, watch
 
     polls = watch(project.session, batches, poll=Poll(SHORTEST, LONGEST), until=until)
-    if options.json:
-        changes = News(batches)
-        for _ in _warned(polls):
-            for batch in changes.changed():
+    if options.json or not is_live(sys.stdout):
+        for batch in _changed(polls):
+            if options.json:
                 print_line(_news_json(batch))
+            else:
+                head = f"{words.at(time.time())}  batch {batch.id} {printable(batch.name)}"
+                print(f"{head}: {news(batch)}", flush=True)
         return
     view = View(batches)
-    with Live(view.lines, keep=True) as live:
-        if live.is_live:
-            try:
-                for _ in polls:
-                    view.update()
-            finally:
-                view.end()
-        else:
-            changes = News(batches)
-            for _ in _warned(polls):
-                for batch in changes.changed():
-                    head = f"{words.at(time.time())}  batch {batch.id} {printable(batch.name)}"
-                    live.say(f"{head}: {news(batch)}")
+    with Live(view.lines, keep=True):
+        try:
+            for _ in polls:
+                view.update()
+        finally:
+            view.has_ended = True
 
 
-def _warned(polls: Iterable[Sequence[Batch]]) -> Iterator[Sequence[Batch]]:
-    """Pass on what was polled; say once of each batch that it cannot be kept longer."""
+def _changed(polls: Iterable[Sequence[Batch]]) -> Iterator[Batch]:
+    """Yield a batch when it has changed; say once of each that it cannot be kept longer."""
     told = set()
+    last: dict[int, object] = {}
     for batches in polls:
         for batch in batches:
             warning = states.renewal_warning(batch)
             if warning and batch.id not in told:
                 told.add(batch.id)
                 complain(warning)
-        yield batches
+            trouble = None if batch.trouble is None else type(batch.trouble)
+            numbers = (batch.njobs, batch.nover, batch.nerror_jobs, batch.latest_counts)
+            seen = (batch.state, *numbers, batch.gone, trouble, batch.attempts)
+            if last.get(batch.id) != seen:
+                last[batch.id] = seen
+                yield batch
 
 
 def _news_json(batch: Batch) -> dict[str, Any]:
     """Return a batch's news; the last ones have the reasons for which jobs failed."""
-    failed = None
-    if batch.is_over and not batch.gone:
-        with suppress(GahpError):  # said at the end
-            _failed_programs(batch, quiet=True)
-        failed = states.failed_in(batch)
-    return {**news_json(batch), **states.reasons_json(failed)}
+    is_told = batch.is_over and not batch.gone
+    with suppress(GahpError):  # said at the end
+        _failed_programs(batch, quiet=True)
+    return {**news_json(batch), **states.reasons_json(batch if is_told else None)}
 
 
 def _ended(options: Namespace, batches: Sequence[Batch]) -> int:
@@ -229,14 +220,12 @@ def _ended(options: Namespace, batches: Sequence[Batch]) -> int:
         trouble = "" if batch.trouble is None else f"; the last query failed: {batch.trouble}"
         complain(
             f"batch {batch.id} ({printable(batch.name)}) is not over after "
-            f"{words.span(options.timeout)}: {batch.nover:,} of {words.count(batch.njobs, 'job')} "
+            f"{span(options.timeout)}: {batch.nover:,} of {count(batch.njobs, 'job')} "
             f"are; it continues on the project{trouble}"
         )
     for batch in gone:
-        complain(
-            f"the project {batch.project.host} does not know batch {batch.id} "
-            f"({printable(batch.name)}) any more"
-        )
+        what = states.called(batch)
+        complain(f"the project {batch.project.host} does not know {what} any more")
     fetched = getattr(options, "fetch", None) is not None and not left and not gone
     bad = [0] * len(batches)
     is_told = True
@@ -245,8 +234,8 @@ def _ended(options: Namespace, batches: Sequence[Batch]) -> int:
             bad[number] = _failed_programs(batch, quiet=options.json)
         except GahpError as error:
             is_told = False
-            who = f"batch {batch.id} ({printable(batch.name)})"
-            complain(error.with_code(f"how the programs of {who} ended is not known: {error}"))
+            what = states.called(batch)
+            complain(error.with_code(f"how the programs of {what} ended is not known: {error}"))
     if not options.json:
         for batch in batches:
             if batch.is_over and not batch.gone:
@@ -271,13 +260,12 @@ def _say_end(options: Namespace, batch: Batch, *, fetched: bool) -> None:
     """Print how a batch ended; ``fetched``: its outputs are fetched next."""
     text, colour = states.batch_words(batch)
     head = f"Batch {batch.id} {printable(batch.name)} is {coloured(text, colour, sys.stdout)}"
-    print(f"{head}: {batch.ndone:,} of {words.count(batch.njobs, 'job')} done.")
+    print(f"{head}: {batch.ndone:,} of {count(batch.njobs, 'job')} done.")
     if fetched:
         return  # the fetch says the rest
     print_lines(states.reason_lines(options, batch))
-    text = states.lease_warning(batch) if batch.lease_is_over else ""
-    if text:
-        print(text)
+    if batch.lease_is_over:
+        print(states.lease_warning(batch))
     if batch.ndone and batch.state is not BatchState.RETIRED:
         print(states.outputs_line(options, batch))
 
@@ -308,33 +296,17 @@ _COLUMNS = (
 _TOLD = 3
 
 
-class News:
-    """Finds the batches that have changed since the last look."""
-
-    def __init__(self, batches: Sequence[Batch]) -> None:
-        self._batches = batches
-        self._last: dict[int, object] = {}
-
-    def changed(self) -> list[Batch]:
-        """Return the batches that have changed since the last call."""
-        found = []
-        for batch in self._batches:
-            trouble = None if batch.trouble is None else type(batch.trouble)
-            numbers = (batch.njobs, batch.nover, batch.nerror_jobs, batch.latest_counts)
-            seen = (batch.state, *numbers, batch.gone, trouble, batch.attempts)
-            if self._last.get(batch.id) != seen:
-                self._last[batch.id] = seen
-                found.append(batch)
-        return found
-
-
 class View:
-    """The terminal's display while waiting."""
+    """The terminal's display while waiting.
+
+    Attributes:
+        has_ended: whether to leave out what is useful only while waiting.
+    """
 
     def __init__(self, batches: Sequence[Batch]) -> None:
         self._batches = batches
         self._begun = time.monotonic()
-        self._ended = False
+        self.has_ended = False
         #: Rows, and whether each is over; troubles; what else is told. Replaced as a whole, since
         #: another thread draws it.
         self._shown: tuple[list[tuple[bool, tuple[Cell, ...]]], list[str], list[str]] = [], [], []
@@ -360,10 +332,6 @@ class View:
         ]
         self._shown = rows, list(troubles), told[:_TOLD]
 
-    def end(self) -> None:
-        """Remove what is useful only while waiting."""
-        self._ended = True
-
     def lines(self, width: int) -> list[str]:
         """Return the lines for a terminal of this width; unfinished batches come first."""
         rows, troubles, told = self._shown
@@ -373,12 +341,12 @@ class View:
         cells = [row for _, row in rows[:room]]
         lines = list(table.lines(_COLUMNS, cells, sys.stdout, width=width))
         if len(rows) > room:
-            lines.append(f"… and {words.count(len(rows) - room, 'more batch')}")
+            lines.append(f"… and {count(len(rows) - room, 'more batch')}")
         for trouble in troubles:
             lines.append(coloured(table.cut(trouble, width), "yellow", sys.stdout))
-        if not self._ended:
+        if not self.has_ended:
             lines += [table.cut(text, width) for text in told]
-            waited = words.span(time.monotonic() - self._begun)
+            waited = span(time.monotonic() - self._begun)
             text = f"Waiting for {waited}. Ctrl-C ends the waiting, not the jobs."
             lines.append(coloured(table.cut(text, width), "faint", sys.stdout))
         return lines

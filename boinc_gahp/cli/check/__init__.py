@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 import time
 from pathlib import Path
@@ -21,6 +20,7 @@ from boinc_gahp.terminal.words import one_line
 from boinc_gahp.text import count
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Iterator, Sequence
 
 _COLOURS = dict(zip(Level, ("green", "faint", "yellow", "red"), strict=True))
@@ -32,9 +32,8 @@ what to do.
 """
 
 
-def run(arguments: list[str], config: str | None) -> int:
+def run(options: Namespace) -> int:
     """Print the points; return 0 if all is well, else 1."""
-    options = run_parser(config).read(arguments)
     points = print_checks(options.config, options.project, options.app)
     if options.report is not None:
         from boinc_gahp.cli.check import report
@@ -67,7 +66,7 @@ def print_checks(config: str | None, project: str | None, apps: Sequence[str] = 
     return points
 
 
-def run_parser(config: str | None = None) -> Parser:
+def run_parser() -> Parser:
     """Return the parser of the command's arguments."""
     parser = Parser(
         "check",
@@ -89,12 +88,10 @@ def run_parser(config: str | None = None) -> Parser:
         "also write a report of a fault: versions, settings without secrets, this, end of the log"
     )
     parser.takes({"--report FILE": report})
-    return parser.with_common(config, project=True)
+    return parser.with_common(project=True)
 
 
 def _all_checks(config: str | None, name: str | None, apps: Sequence[str]) -> Iterator[Check]:
-    # Without any handler, logging would print warnings between the points.
-    logging.getLogger().addHandler(logging.NullHandler())
     try:
         settings = load(config)
     except ConfigError as error:
@@ -115,5 +112,5 @@ def _all_checks(config: str | None, name: str | None, apps: Sequence[str]) -> It
 
 def _shown(check: Check) -> str:
     width = max(len(level.value) for level in Level) + 2
-    word = coloured(check.level.value, _COLOURS[check.level], sys.stdout)
-    return word + " " * (width - len(check.level.value)) + one_line(check.shown)
+    word = coloured(f"{check.level.value:<{width}}", _COLOURS[check.level], sys.stdout)
+    return word + one_line(check.shown)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -114,12 +114,9 @@ def _check_ledger(settings: Settings) -> Iterator[Check]:
 
     try:
         must_not_be_lost(ledger_file(settings))
-        ledger = Ledger(ledger_file(settings))
-        try:
+        with closing(Ledger(ledger_file(settings))) as ledger:
             now = time.time()
             found = stopped(JobLedger(ledger.store), settings, now)
-        finally:
-            ledger.close()
     except GahpError as error:
         yield failed(f"ledger: {error.with_code()}")
         return

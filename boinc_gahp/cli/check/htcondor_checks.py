@@ -44,7 +44,7 @@ _MOVERS = {"XDG_CONFIG_HOME": ".config", "XDG_STATE_HOME": ".local/state"}
 #: Seconds that a tool may take; condor_config_val may run commands to read settings.
 _TIMEOUT = 20
 
-_VERSION = re.compile(r"\$CondorVersion: (\d+)\.(\d+)\.(\d+)")
+_VERSION = re.compile(r"\$CondorVersion: ((\d+)\.\d+\.\d+)")
 _ROUTE = re.compile(r'^Name +: "(.*)"$', re.MULTILINE)
 # Such as  # at: /etc/condor/condor_config.local, line 1  (or <Default>, <Environment>).
 _DEFINED = re.compile(r"^([\w.]+) = (.*)\n # at: (.+)$", re.MULTILINE)
@@ -59,37 +59,30 @@ def check_htcondor(settings: Settings, command: Path, config: str | None) -> Ite
         command: the boinc_gahp to check.
         config: the settings file named on the command line.
     """
-    if not _is_here():
+    if shutil.which("condor_config_val") is None:
         yield note("HTCondor: condor_config_val is not on the PATH, so this was not looked at")
         return
     broken = _broken()
     if broken is not None:
         yield failed(f"HTCondor: it cannot read its own settings, so nothing works: {broken}")
         return
-    version = _version()
-    yield _check_version(version)
+    version = _VERSION.search(_output("condor_version") or "")
+    is_old = version is not None and int(version[2]) < _BATCH_ONLY
+    if version is None:
+        yield note("HTCondor: condor_version does not tell the version")
+    else:
+        how = "boinc" if is_old else "batch boinc"
+        yield ok(f"HTCondor: version {version[1]}; jobs are sent with grid_resource = {how}")
     silent = _silent()
     if silent is not None:
         yield warning(f"HTCondor: condor_q gets no answer; is HTCondor running here? {silent}")
     yield from _check_program(command)
-    if version is not None and version[0] >= _BATCH_ONLY:
-        yield _check_cancel_time()
-    else:
-        yield _check_submit_time(settings.timeouts.submit)
-    if version is None or version[0] >= _BATCH_ONLY:
+    yield _check_call_timeout(settings.timeouts.submit if version is None or is_old else None)
+    if not is_old:
         yield from _check_count_interval()
         yield from check_attributes()
         yield from check_routes()
         yield from _check_settings(config)
-
-
-def _check_version(version: tuple[int, int, int] | None) -> Check:
-    if version is None:
-        return note("HTCondor: condor_version does not tell the version")
-    shown = ".".join(map(str, version))
-    if version[0] < _BATCH_ONLY:
-        return ok(f"HTCondor: version {shown}; jobs are sent with grid_resource = boinc")
-    return ok(f"HTCondor: version {shown}; jobs are sent with grid_resource = batch boinc")
 
 
 # -- the program
@@ -171,28 +164,27 @@ def _interpreter(program: Path) -> Path | None:
 # -- time limits
 
 
-def _check_cancel_time() -> Check:
+def _check_call_timeout(submit: float | None) -> Check:
+    """Check the time that HTCondor gives a command.
+
+    Args:
+        submit: ``[timeouts] submit``, if HTCondor may be one that uses ``BOINC_SUBMIT``.
+    """
     from boinc_gahp.htcondor.service import CANCEL_TIMEOUT
 
-    given = _call_timeout()
-    if isinstance(given, Check):
-        return given
-    if given <= CANCEL_TIMEOUT:
+    text = _setting("GRIDMANAGER_GAHP_CALL_TIMEOUT") or str(CALL_TIMEOUT)
+    told = f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {text}"
+    if not text.isdigit():
+        return warning(f"{told}, which is not a number")
+    given = int(text)
+    if submit is None:
+        if given > CANCEL_TIMEOUT:
+            return ok(told)
         return warning(
-            f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {given}; removing a job whose outputs are "
-            f"being written may take {CANCEL_TIMEOUT:g} s: set it to {CALL_TIMEOUT}"
+            f"{told}; removing a job whose outputs are being written may take "
+            f"{CANCEL_TIMEOUT:g} s: set it to {CALL_TIMEOUT}"
         )
-    return ok(f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {given}")
-
-
-def _check_submit_time(submit: float) -> Check:
-    given = _call_timeout()
-    if isinstance(given, Check):
-        return given
-    both = (
-        f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {given}, [timeouts] submit in boinc_gahp.toml "
-        f"is {submit:g}"
-    )
+    both = f"{told}, [timeouts] submit in boinc_gahp.toml is {submit:g}"
     advice = f"set submit = {given - CALL_MARGIN}"
     if submit >= given:
         return failed(f"{both}: answers come too late, and jobs are submitted twice; {advice}")
@@ -208,13 +200,6 @@ def _check_count_interval() -> Iterator[Check]:
             f"HTCondor: SCHEDD_INTERVAL is {text}: new jobs may stay idle for so many seconds "
             f"before boinc_gahp is told of them; set it to 20 ({_EXAMPLE})"
         )
-
-
-def _call_timeout() -> int | Check:
-    text = _setting("GRIDMANAGER_GAHP_CALL_TIMEOUT") or str(CALL_TIMEOUT)
-    if text.isdigit():
-        return int(text)
-    return warning(f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {text}, which is not a number")
 
 
 # -- what the daemon finds
@@ -434,11 +419,6 @@ class _Definition:
     place: str | None
 
 
-def _is_here() -> bool:
-    """Tell whether this machine has an HTCondor whose settings can be read."""
-    return shutil.which("condor_config_val") is not None
-
-
 def _broken() -> str | None:
     """Return HTCondor's message if it cannot read its settings at all; None if it can."""
     answer = _run("condor_config_val", "DAEMON_LIST")
@@ -453,12 +433,6 @@ def _silent() -> str | None:
     if answer is None or answer.returncode == 0:
         return None
     return next(iter((answer.stderr.strip() or answer.stdout.strip()).splitlines()), "no words")
-
-
-def _version() -> tuple[int, int, int] | None:
-    """Return HTCondor's version; None if unknown."""
-    found = _VERSION.search(_output("condor_version") or "")
-    return (int(found[1]), int(found[2]), int(found[3])) if found else None
 
 
 def _setting(name: str) -> str | None:

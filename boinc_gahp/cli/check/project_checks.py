@@ -24,7 +24,7 @@ from boinc_gahp.submit.published import Published, usage
 from boinc_gahp.templates.reading import read_templates
 from boinc_gahp.templates.rules import faults
 from boinc_gahp.templates.types import InputTemplate, OutputTemplate, Severity, TemplateError
-from boinc_gahp.terminal import words
+from boinc_gahp.text import count, size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -68,15 +68,14 @@ def check_project(
                 "unencrypted, with the authenticator",
                 f"set url to {project.https_url}",
             )
-            yield from _check_account(settings, chosen, project, apps)
-            return
-        trusted = ", its certificate is trusted" if project.url.startswith("https:") else ""
-        yield ok(f"address: {project.host} answers as a BOINC project{trusted}")
-        if not (trusted or project.url.is_private):
-            yield warning(
-                "address: with http:// anybody on the network path can read the authenticator",
-                "use https:// if the project has it",
-            )
+        else:
+            trusted = ", its certificate is trusted" if project.url.startswith("https:") else ""
+            yield ok(f"address: {project.host} answers as a BOINC project{trusted}")
+            if not project.url.is_private:
+                yield warning(
+                    "address: with http:// anybody on the network path can read the authenticator",
+                    "use https:// if the project has it",
+                )
         yield from _check_account(settings, chosen, project, apps)
 
 
@@ -165,8 +164,8 @@ def _check_published(settings: Settings, chosen: ProjectSettings) -> Iterator[Ch
     files, nbytes = usage(chosen.publish_directory)
     yield ok(
         f"published files: everybody gets what is put at {published.url}; "
-        f"{words.count(files, 'file')} ({words.size(nbytes)}) now, and for new jobs each input "
-        f"file of more than {words.size(published.above)} (publish_above)"
+        f"{count(files, 'file')} ({size(nbytes)}) now, and for new jobs each input "
+        f"file of more than {size(published.above)} (publish_above)"
     )
 
 
@@ -205,10 +204,9 @@ def _check_app(
     if trouble is not None:
         yield failed(f"app {app}: no submit can work: {trouble}")
         return
-    yield ok(
-        f"app {app}: jobs may be submitted; inputs {_names(inputs.per_job_files)}, "
-        f"outputs {_names(outputs.files)}"
-    )
+    ins = ", ".join(file.open_name for file in inputs.per_job_files) or "none"
+    outs = ", ".join(file.open_name for file in outputs.files) or "none"
+    yield ok(f"app {app}: jobs may be submitted; inputs {ins}, outputs {outs}")
     yield ok(
         f"app {app}: a job that states no needs has {defaults_words(inputs)}, "
         f"{default_of(inputs, 'rsc_fpops_bound'):g} floating-point operations"
@@ -252,14 +250,8 @@ def _check_rules(app: str, *templates: InputTemplate | OutputTemplate) -> Iterat
     for template in templates:
         for problem in faults(template):
             text = f"app {app}: {problem.text}"
-            if problem.severity is Severity.ERROR:
-                yield failed(text)
-            else:
-                yield warning(text, "ask its admin to change it")
-
-
-def _names(files: Sequence[object]) -> str:
-    return ", ".join(str(getattr(file, "open_name", file)) for file in files) or "none"
+            is_error = problem.severity is Severity.ERROR
+            yield failed(text) if is_error else warning(text, "ask its admin to change it")
 
 
 def _trouble(ask: Callable[[], object]) -> str | None:
@@ -390,7 +382,7 @@ def check_image(project: ProjectSettings) -> Iterator[Check]:
         return
     try:
         with Path(image.name).open("rb") as file:
-            size = os.fstat(file.fileno()).st_size
+            nbytes = os.fstat(file.fileno()).st_size
     except OSError as error:
         yield failed(
             f"container_image: the file {image.name!r} cannot be read: {error.strerror or error}"
@@ -398,7 +390,7 @@ def check_image(project: ProjectSettings) -> Iterator[Check]:
         return
     yield ok(
         f"container_image: jobs that name no image get the one in {image.name}, a file of "
-        f"{words.size(size)}, which each volunteer's computer fetches from the project"
+        f"{size(nbytes)}, which each volunteer's computer fetches from the project"
     )
 
 

@@ -79,10 +79,8 @@ def _versions() -> Iterator[str]:
     # What is only for tests and documentation tells nothing.
     names = re.findall(r"^([\w.-]+)(?!.*extra == .(?:docs|test))", needed, re.MULTILINE)
     for name in dict.fromkeys(names):
-        try:
+        with suppress(metadata.PackageNotFoundError):
             yield f"{name} {metadata.version(name)}"
-        except metadata.PackageNotFoundError:
-            continue
 
 
 def _settings(settings: Settings) -> Iterator[str]:

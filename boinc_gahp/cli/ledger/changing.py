@@ -17,6 +17,7 @@ from boinc_gahp.terminal.parsing import Parser
 from boinc_gahp.text import count, printable
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Sequence
 
     from boinc_gahp.config.settings import ProjectSettings, Settings
@@ -50,9 +51,8 @@ are not fetched.
 """
 
 
-def move(arguments: list[str], config: str | None) -> int:
+def move(options: Namespace) -> int:
     """Move; print what was moved; return 0."""
-    options = move_parser(config).read(arguments)
     settings = load(options.config)
     with showing.existing(settings, read_only=False) as jobs:
         name, project = find_project(settings, options.new)
@@ -79,7 +79,7 @@ def move(arguments: list[str], config: str | None) -> int:
     return 0
 
 
-def move_parser(config: str | None = None) -> Parser:
+def move_parser() -> Parser:
     """Return the parser of the action's arguments."""
     parser = Parser(
         "ledger move",
@@ -97,7 +97,7 @@ def move_parser(config: str | None = None) -> Parser:
             "are lost",
         }
     )
-    return parser.with_common(config)
+    return parser.with_common()
 
 
 def _account(jobs: JobLedger, old: str, new: tuple[str, str], wanted: str | None) -> str:
@@ -157,9 +157,8 @@ def _check(
 # -- forgetting
 
 
-def forget(arguments: list[str], config: str | None) -> int:
+def forget(options: Namespace) -> int:
     """Drop the named jobs and batches; return 0, or 1 if that was not done."""
-    options = forget_parser(config).read(arguments)
     with showing.existing(load(options.config), read_only=False) as jobs:
         rows, batches = _named(jobs, options.names)
         living = [row for row in rows.values() if row.is_alive or row.abort_pending]
@@ -180,7 +179,7 @@ def forget(arguments: list[str], config: str | None) -> int:
     return 0
 
 
-def forget_parser(config: str | None = None) -> Parser:
+def forget_parser() -> Parser:
     """Return the parser of the action's arguments."""
     parser = Parser(
         "ledger forget",
@@ -191,7 +190,7 @@ def forget_parser(config: str | None = None) -> Parser:
     parser.takes({"JOB|BATCH ...": "what to delete; a batch means all its jobs"}, dest="names")
     parser.takes({"--alive": "also delete unfinished jobs"})
     parser.takes({"--yes": "do not ask, even on a terminal"})
-    return parser.with_common(config)
+    return parser.with_common()
 
 
 def _named(jobs: JobLedger, names: Sequence[str]) -> tuple[dict[int, JobRow], dict[int, BatchRow]]:

@@ -18,6 +18,7 @@ from boinc_gahp.terminal.words import at
 from boinc_gahp.text import count, printable
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Iterator
 
     from boinc_gahp.config.settings import Settings
@@ -39,9 +40,8 @@ _EXAMPLES = (
 )
 
 
-def run(arguments: list[str], config: str | None) -> int:
+def run(options: Namespace) -> int:
     """Send them; print what was done, and what remains and why."""
-    options = run_parser(config).read(arguments)
     deadline = time.monotonic() + options.timeout
     settings = load(options.config)
     path = ledger_file(settings)
@@ -49,27 +49,6 @@ def run(arguments: list[str], config: str | None) -> int:
         if not options.quiet:
             print(f"Nothing is to be sent: there is no ledger {path} yet.")
         return 0
-    return _reconcile(settings, deadline, quiet=options.quiet)
-
-
-def run_parser(config: str | None = None) -> Parser:
-    """Return the parser of the action's arguments."""
-    parser = Parser(
-        "ledger reconcile",
-        _DESCRIPTION,
-        examples=_EXAMPLES,
-        statuses={
-            0: "all requests are sent",
-            1: "some requests are still to be sent, or the ledger could not be read",
-        },
-    )
-    timeout = {"--timeout SECONDS": "start no more requests after this time (default: 60)"}
-    parser.takes(timeout, default=60.0)
-    parser.takes({"--quiet": "print only what is still to be sent, and why"})
-    return parser.with_common(config)
-
-
-def _reconcile(settings: Settings, deadline: float, *, quiet: bool) -> int:
     from boinc_gahp import logs
     from boinc_gahp.fetch.context import Opener
     from boinc_gahp.htcondor.reconciling import reconcile
@@ -85,6 +64,7 @@ def _reconcile(settings: Settings, deadline: float, *, quiet: bool) -> int:
             each.problem is None and not any(left for _, left in each.pending or ())
             for each in reconciliations
         )
+        quiet = options.quiet
         lines = [line for each in reconciliations for line in _lines(settings, store, each, quiet)]
         worked_for = {owner_key(each.url, each.account) for each in reconciliations}
         lines += list(_abort_lines(before, after, worked_for, quiet))
@@ -95,6 +75,23 @@ def _reconcile(settings: Settings, deadline: float, *, quiet: bool) -> int:
         lines = ["Nothing is to be sent."]
     print_lines(lines)
     return 0 if is_done else 1
+
+
+def run_parser() -> Parser:
+    """Return the parser of the action's arguments."""
+    parser = Parser(
+        "ledger reconcile",
+        _DESCRIPTION,
+        examples=_EXAMPLES,
+        statuses={
+            0: "all requests are sent",
+            1: "some requests are still to be sent, or the ledger could not be read",
+        },
+    )
+    timeout = {"--timeout SECONDS": "start no more requests after this time (default: 60)"}
+    parser.takes(timeout, default=60.0)
+    parser.takes({"--quiet": "print only what is still to be sent, and why"})
+    return parser.with_common()
 
 
 def _lines(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.config.layers import load
@@ -19,6 +19,7 @@ from boinc_gahp.terminal.words import at
 from boinc_gahp.text import printable, span
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Iterator
     from pathlib import Path
 
@@ -79,11 +80,8 @@ def opened(settings: Settings, *, read_only: bool = True) -> Iterator[JobLedger 
     if not exists(path):
         yield None
         return
-    store = Store(path, read_only=read_only)
-    try:
+    with closing(Store(path, read_only=read_only)) as store:
         yield JobLedger(store)
-    finally:
-        store.close()
 
 
 @contextmanager
@@ -197,13 +195,11 @@ Name a job by its number in the ledger, its id (boinc/<token>.<number>), its clu
 HTCondor's queue (12.0), its JobDirectory or a part of it, or its name on the project. Name a batch
 by its name or the beginning of it.
 """
-_YES = {True: "yes", False: "no"}
 _EXAMPLES = ("boinc_gahp ledger show 12.0", "boinc_gahp ledger show 7 --json")
 
 
-def run(arguments: list[str], config: str | None) -> int:
+def run(options: Namespace) -> int:
     """Print what was found; return 0."""
-    options = run_parser(config).read(arguments)
     settings = load(options.config)
     with existing(settings) as ledger:
         jobs, batches = find(ledger, options.name)
@@ -216,11 +212,11 @@ def run(arguments: list[str], config: str | None) -> int:
     return 0
 
 
-def run_parser(config: str | None = None) -> Parser:
+def run_parser() -> Parser:
     """Return the parser of the action's arguments."""
     parser = Parser("ledger show", _DESCRIPTION, examples=_EXAMPLES)
     parser.takes({"JOB|BATCH": "a job or a batch, as described above"}, dest="name")
-    return parser.with_common(config, json="print JSON")
+    return parser.with_common(json="print JSON")
 
 
 def find(jobs: JobLedger, name: str) -> tuple[list[JobRow], list[BatchRow]]:
@@ -246,6 +242,7 @@ def find(jobs: JobLedger, name: str) -> tuple[list[JobRow], list[BatchRow]]:
 
 def _job_lines(jobs: JobLedger, job: JobRow, settings: Settings) -> Iterator[str]:
     now = time.time()
+    reported = "yes" if job.end_reported else "no"
     yield f"Job {jobs.htcondor_id(job)}"
     yield from _lines(
         {
@@ -259,7 +256,7 @@ def _job_lines(jobs: JobLedger, job: JobRow, settings: Settings) -> Iterator[str
             "on the project": job.job_name,
             "accepted": at(job.accepted),
             "last asked about": f"{at(job.last_polled)}, {span(now - job.last_polled)} ago",
-            "end reported to HTCondor": None if job.is_alive else _YES[job.end_reported],
+            "end reported to HTCondor": None if job.is_alive else reported,
             "exit code": job.exit_code if job.signal is None else None,
             "ended by signal": job.signal,
             "CPU time": None if job.cpu_time is None else f"{job.cpu_time:g} s",
@@ -310,18 +307,20 @@ def _lines(values: dict[str, object]) -> Iterator[str]:
 
 def _description(text: str) -> Iterator[str]:
     """Yield what a job asked for, as far as it can be read."""
-    try:
-        values = json.loads(text)
-    except ValueError:
-        values = {"description": text}
-    if not isinstance(values, dict):
-        values = {"description": values}
-    for key, value in values.items():
+    values = _asked(text)
+    for key, value in (values if isinstance(values, dict) else {"description": values}).items():
         if key in {"job_directory", "app_name"} or value in (None, [], ""):
             continue
         many = value if isinstance(value, list) and key != "args" else [value]
         for each in many:
             yield f"    {printable(str(key))}: {printable(_as_text(each))}"
+
+
+def _asked(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def _as_text(value: object) -> str:
@@ -332,15 +331,13 @@ def _as_json(
     ledger: JobLedger, jobs: list[JobRow], batches: list[BatchRow], settings: Settings
 ) -> dict[str, Any]:
     now = time.time()
-    shown = []
-    for job in jobs:
-        try:
-            description = json.loads(job.description)
-        except ValueError:
-            description = job.description
-        values = job_columns(ledger, job, settings.htcondor.lease, now)
-        shown.append({**values, "description": description})
     return {
-        "jobs": shown,
+        "jobs": [
+            {
+                **job_columns(ledger, job, settings.htcondor.lease, now),
+                "description": _asked(job.description),
+            }
+            for job in jobs
+        ],
         "batches": [batch_columns(ledger, batch, now) for batch in batches],
     }

@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 from dataclasses import asdict, astuple
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from boinc_gahp import __version__
 from boinc_gahp.cli.batch.jsons import document_of, print_json
@@ -28,12 +28,15 @@ from boinc_gahp.terminal.words import at
 from boinc_gahp.text import count, printable, size, span, visible
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from boinc_gahp.cli.ledger.monitoring import Status
     from boinc_gahp.ledger.monitoring import Overview, Owed
 
     Labels = Mapping[str, str]
+    #: By a metric's name: labels and values; no labels twice.
+    Samples = Mapping[str, Sequence[tuple[Labels, float]]]
 
 _DESCRIPTION = """\
 Shows how this user's jobs from HTCondor are doing: jobs by state, the oldest job of each state,
@@ -82,15 +85,13 @@ _JOBS = (
 )
 
 
-def run(arguments: list[str], config: str | None) -> int:
+def run(options: Namespace) -> int:
     """Print or write it; return 1 if there are problems, else 0."""
-    parser = run_parser(config)
-    options = parser.read(arguments)
     if options.textfile not in {None, "-"} and not options.textfile.endswith(".prom"):
-        parser.error("the name of the file after --textfile must end in .prom")
+        options.parser.error("the name of the file after --textfile must end in .prom")
     status = status_of(options.config, options.after, details=options.jobs)
     if options.textfile is not None:
-        _write(options.textfile, exposition(families(status)))
+        _write(options.textfile, "".join(f"{line}\n" for line in exposition(metrics(status))))
     elif options.json:
         print_json(document_of(status))
     else:
@@ -98,7 +99,7 @@ def run(arguments: list[str], config: str | None) -> int:
     return 1 if status.problems else 0
 
 
-def run_parser(config: str | None = None) -> Parser:
+def run_parser() -> Parser:
     """Return the parser of the action's arguments."""
     parser = Parser(
         "ledger status",
@@ -118,7 +119,7 @@ def run_parser(config: str | None = None) -> Parser:
     parser.takes({"--jobs": jobs})
     declare(parser.add_mutually_exclusive_group(), how)
     parser.takes({"--after SECONDS": after}, default=PERSISTENT_AFTER)
-    return parser.with_common(config)
+    return parser.with_common()
 
 
 # -- for Prometheus
@@ -272,43 +273,23 @@ def _title(text: str) -> None:
 # -- for programs
 
 
-class MetricFamily(NamedTuple):
-    """Samples of one name.
-
-    Attributes:
-        name: of the metric.
-        help: its meaning; one line.
-        samples: labels and values; no labels twice.
-    """
-
-    name: str
-    help: str
-    samples: Sequence[tuple[Labels, float]]
-
-
-def exposition(families: Iterable[MetricFamily]) -> str:
-    """Return gauges in Prometheus' text format; families without samples are left out."""
-    return "".join(line + "\n" for each in families if each.samples for line in _lines(each))
-
-
-def _lines(family: MetricFamily) -> Iterator[str]:
-    yield f"# HELP {family.name} {_escaped(family.help)}"
-    yield f"# TYPE {family.name} gauge"
-    for labels, value in family.samples:
-        inside = ",".join(f'{name}="{_quotable(words)}"' for name, words in labels.items())
-        yield f"{family.name}{{{inside}}} {value!r}"
-
-
-def _escaped(words: str) -> str:
-    return words.replace("\\", "\\\\").replace("\n", "\\n")
+def exposition(samples: Samples) -> Iterator[str]:
+    """Yield the lines of gauges in Prometheus' text format; those without samples are left out."""
+    for metric, values in samples.items():
+        if values:
+            yield f"# HELP boinc_gahp_{metric} {_METRICS[metric]}"
+            yield f"# TYPE boinc_gahp_{metric} gauge"
+        for labels, value in values:
+            inside = ",".join(f'{name}="{_quotable(words)}"' for name, words in labels.items())
+            yield f"boinc_gahp_{metric}{{{inside}}} {value!r}"
 
 
 def _quotable(words: str) -> str:
-    return _escaped(words).replace('"', '\\"')
+    return words.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
 
 
-def families(status: Status) -> Iterator[MetricFamily]:
-    """Yield all metrics of a user's jobs."""
+def metrics(status: Status) -> Samples:
+    """Return all metrics of a user's jobs."""
     user = {"user": visible(text(status.user))}
     reasons = Counter(each.reason for each in status.problems)
     samples: dict[str, list[tuple[Labels, float | None]]] = {name: [] for name in _METRICS}
@@ -328,13 +309,14 @@ def families(status: Status) -> Iterator[MetricFamily]:
         samples["owed"] += [
             ({**labels, "kind": kind}, number) for kind, number in asdict(project.owed).items()
         ]
-    for name, meaning in _METRICS.items():
-        known = [
+    return {
+        name: [
             (labels, value if isinstance(value, float) else int(value))
-            for labels, value in samples[name]
+            for labels, value in its
             if value is not None
         ]
-        yield MetricFamily(f"boinc_gahp_{name}", meaning, known)
+        for name, its in samples.items()
+    }
 
 
 #: Names of metrics, and their HELP.

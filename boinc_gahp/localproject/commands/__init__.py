@@ -66,7 +66,8 @@ def run_parser(_config: str | None = None) -> Group:
     return Group(
         "local-project",
         "Runs a complete BOINC project with volunteers on this machine, at 127.0.0.1.",
-        {name: text for name, (_, _, text) in ACTIONS.items()},
+        ACTIONS,
+        package=__name__,
         examples=(
             "boinc_gahp local-project init ~/project",
             "boinc_gahp local-project run ~/project",

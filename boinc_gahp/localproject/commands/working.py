@@ -110,9 +110,9 @@ def create_work(arguments: list[str], _config: str | None) -> int:
 class _CreateWorkParser(Parser):
     """A parser for options that argparse cannot read as BOINC's program does."""
 
-    def read(self, arguments: Sequence[str]) -> argparse.Namespace:
+    def read(self, arguments: Sequence[str], config: str | None = None) -> argparse.Namespace:
         """Read arguments; --remote_file has a place among the FILEs, and a command line dashes."""
-        return super().read(list(_joined(arguments)))
+        return super().read(list(_joined(arguments)), config)
 
 
 def create_work_parser(_config: str | None = None) -> Parser:

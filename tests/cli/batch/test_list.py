@@ -44,10 +44,6 @@ def test_states_and_apps_choose_batches(site, batch):
     assert batch("list", "--app", "upercase")[1].endswith("matches; did you mean uppercase?\n")
 
 
-def test_a_wrong_state_is_reported_with_the_nearest_one(batch):
-    assert "did you mean running?" in batch.refuses("list", "--state", "runing", status=2)
-
-
 def test_an_account_without_batches_is_told_how_to_make_one(site, batch, tmp_path):
     authenticator = site.project.add_user("newcomer")
     config = write_settings(
