@@ -7,7 +7,6 @@ import json
 import re
 import secrets
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boinc_gahp.files import write_whole
@@ -27,57 +26,38 @@ if TYPE_CHECKING:
 _EMAIL = re.compile(r"[!-?A-~]+@[!-?A-~]+")
 
 
-@dataclass(frozen=True, slots=True)
-class AppRow:
-    """An app."""
-
-    id: int
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class User:
-    """A user who may use the RPCs; ``max_jobs_in_progress`` 0 means no limit."""
-
-    id: int
-    name: str
-    submit_all: bool
-    max_jobs_in_progress: int
-
-
-def find_app(connection: sqlite3.Connection, name: str) -> AppRow:
+def find_app(connection: sqlite3.Connection, name: str) -> sqlite3.Row:
     """Return an app by name; the real server looks for it before it looks at the user."""
+    row: sqlite3.Row
     for row in connection.execute("SELECT id, name FROM app WHERE deprecated = 0"):
         if name_key(row["name"]) == name_key(name):
-            return AppRow(row["id"], row["name"])
+            return row
     raise RpcFailed(f"app not found: {name}")
 
 
 def authenticate(
-    connection: sqlite3.Connection, authenticator: str, app: AppRow | None = None
-) -> User:
+    connection: sqlite3.Connection, authenticator: str, app: sqlite3.Row | None = None
+) -> sqlite3.Row:
     """Return the user with an authenticator; the user must have rights for ``app`` if given."""
     if not authenticator:
         raise RpcFailed("no authenticator")
-    row = connection.execute(
+    user: sqlite3.Row | None = connection.execute(
         "SELECT u.id, u.name, s.user_id, s.submit_all, s.max_jobs_in_progress "
         "FROM user u LEFT JOIN user_submit s ON s.user_id = u.id WHERE u.authenticator = ?",
         (authenticator,),
     ).fetchone()
-    if row is None:
+    if user is None:
         raise RpcFailed("bad authenticator")
-    if row["user_id"] is None:
+    if user["user_id"] is None:
         raise RpcFailed("no file access" if app is None else "no submit access")
-    user = User(row["id"], row["name"], bool(row["submit_all"]), row["max_jobs_in_progress"])
-    if app is not None and not may_submit(connection, user, app):
+    query = "SELECT 1 FROM user_submit_app WHERE user_id = ? AND app_id = ?"
+    if (
+        app is not None
+        and not user["submit_all"]
+        and connection.execute(query, (user["id"], app["id"])).fetchone() is None
+    ):
         raise RpcFailed("no submit access")
     return user
-
-
-def may_submit(connection: sqlite3.Connection, user: User, app: AppRow) -> bool:
-    """Whether a user may submit jobs to an app."""
-    query = "SELECT 1 FROM user_submit_app WHERE user_id = ? AND app_id = ?"
-    return user.submit_all or connection.execute(query, (user.id, app.id)).fetchone() is not None
 
 
 def by_email(connection: sqlite3.Connection, email: str) -> sqlite3.Row | None:
@@ -116,7 +96,7 @@ def _hashed(salt: str, digest: str) -> str:
     return hashlib.scrypt(digest.encode(), salt=salt.encode(), n=2**12, r=8, p=1).hex()
 
 
-def check_job_limit(connection: sqlite3.Connection, user: User, jobs: int) -> None:
+def check_job_limit(connection: sqlite3.Connection, user: sqlite3.Row, jobs: int) -> None:
     """Refuse jobs with which a user would have more than ``max_jobs_in_progress`` results.
 
     The count is the real server's: results that are not over, plus the new jobs. A workunit without
@@ -125,15 +105,15 @@ def check_job_limit(connection: sqlite3.Connection, user: User, jobs: int) -> No
     Raises:
         RpcFailed: there would be too many.
     """
-    if not user.max_jobs_in_progress:
+    if not user["max_jobs_in_progress"]:
         return
     (unfinished,) = connection.execute(
         "SELECT total(CASE WHEN r.id IS NULL THEN w.error_mask = 0 ELSE r.server_state < ? END) "
         "FROM batch b JOIN workunit w ON w.batch = b.id "
         "LEFT JOIN result r ON r.workunitid = w.id WHERE b.user_id = ?",
-        (ServerState.OVER, user.id),
+        (ServerState.OVER, user["id"]),
     ).fetchone()
-    if unfinished + jobs > user.max_jobs_in_progress:
+    if unfinished + jobs > user["max_jobs_in_progress"]:
         raise RpcFailed("limit on jobs in progress exceeded")
 
 
@@ -190,7 +170,7 @@ def add_user(
                 raise ValueError(str(error)) from error
             connection.execute(
                 "INSERT INTO user_submit_app (user_id, app_id) VALUES (?, ?)",
-                (cursor.lastrowid, app.id),
+                (cursor.lastrowid, app["id"]),
             )
     return authenticator
 

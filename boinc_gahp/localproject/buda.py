@@ -12,7 +12,7 @@ import json
 import platform
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from boinc_gahp.files import write_whole
 from boinc_gahp.localproject.hosts.engine import BUDA
@@ -21,10 +21,10 @@ from boinc_gahp.localproject.supplied import input_template, output_template
 from boinc_gahp.templates.writing import write_input_template, write_output_template
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from boinc_gahp.localproject.core import Core
+    from boinc_gahp.localproject.new_app import NewApp
 
 #: What stands before the name of such an app on command lines.
 PREFIX = f"{BUDA}:"
@@ -57,34 +57,21 @@ _FILE_REF = """\
 """
 
 
-def add(
-    core: Core,
-    name: str,
-    *,
-    dockerfile: Path,
-    files: Sequence[Path],
-    inputs: Sequence[str],
-    outputs: Sequence[str],
-    max_nbytes: float,
-) -> list[Path]:
+def add(core: Core, app: NewApp) -> list[Path]:
     """Make an app's directory, with a variant for this machine's processor, and stage its files.
-
-    Args:
-        core: the project.
-        name: without the ``buda:``.
-        dockerfile: the file from which hosts build its image.
-        files: its program, and whatever else is beside a job's inputs.
-        inputs: open names of a job's files.
-        outputs: likewise.
-        max_nbytes: of each output, in bytes.
 
     Returns:
         The files that were written.
 
     Raises:
-        ValueError: there is one of this name, or a name is wrong; nothing was changed.
+        ValueError: there is one of this name, it has no Dockerfile, or a name is wrong; nothing was
+            changed.
         OSError: a file cannot be read.
     """
+    name = app.name.removeprefix(PREFIX)
+    outputs = [name for name, _ in app.outputs]
+    if app.dockerfile is None:
+        raise ValueError("a BUDA app has a Dockerfile, from which hosts build its image: name it")
     if not _NAME.fullmatch(name):
         raise ValueError(
             f"a BUDA app cannot be named {name!r}: expected letters, digits, '_', '-' and '.', "
@@ -93,12 +80,12 @@ def add(
     directory = core.directory / _DIRECTORY / name
     if directory.exists():
         raise ValueError(f"there is a BUDA app {name!r} already: {directory}")
-    staged = {"Dockerfile": dockerfile}
-    for path in files:
+    staged = {"Dockerfile": app.dockerfile}
+    for path in app.files:
         if path.name in staged:
             raise ValueError(f"{path.name!r} is given twice: expected different names")
         staged[path.name] = path
-    infos = input_template(*inputs)
+    infos = input_template(*app.inputs)
     templates = {
         # Like BOINC's, it does not say how large a job is.
         "template_in": write_input_template(
@@ -111,7 +98,7 @@ def add(
                 buda_app_name=name,
             )
         ),
-        "template_out": write_output_template(output_template(*outputs, max_nbytes=max_nbytes)),
+        "template_out": write_output_template(output_template(*outputs, max_nbytes=app.max_nbytes)),
     }
     cpu = _cpu_type()
     variant = f"{cpu}_cpu"
@@ -119,13 +106,13 @@ def add(
     description = {
         "name": name,
         "long_name": name,
-        "input_file_names": list(inputs),
-        "output_file_names": list(outputs),
-        "max_nbytes_mb": max_nbytes / 1e6,
+        "input_file_names": list(app.inputs),
+        "output_file_names": outputs,
+        "max_nbytes_mb": app.max_nbytes / 1e6,
     }
     of_variant = {
-        "dockerfile": dockerfile.name,
-        "app_files": [path.name for path in files],
+        "dockerfile": app.dockerfile.name,
+        "app_files": [path.name for path in app.files],
         "cpu_type": cpu,
         "plan_class": "",
         "file_infos": "".join(info for info, _ in made),
@@ -142,7 +129,8 @@ def add(
 
 def elements_that_can_run(directory: Path) -> list[str]:
     """Return the elements of workunits whose apps have a variant for this machine."""
-    names = (str(each["name"]) for each in _apps(directory))
+    paths = sorted((directory / _DIRECTORY).glob("*/desc.json"))
+    names = (str(json.loads(path.read_text("utf-8"))["name"]) for path in paths)
     return [
         f"<buda_app_name>{name}</buda_app_name>"
         for name in names
@@ -184,11 +172,6 @@ def _staged(core: Core, prefix: str, open_name: str, path: Path) -> tuple[str, s
         "nbytes": len(contents),
     }
     return _FILE_INFO.format(**values), _FILE_REF.format(**values)
-
-
-def _apps(directory: Path) -> Iterator[dict[str, Any]]:
-    for path in sorted((directory / _DIRECTORY).glob("*/desc.json")):
-        yield json.loads(path.read_text("utf-8"))
 
 
 def _variant(directory: Path, name: str) -> dict[str, str] | None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.localproject.backend import programs as names, views
+from boinc_gahp.localproject.backend import views
+from boinc_gahp.localproject.backend.supervisor import PROGRAMS
 from boinc_gahp.localproject.hosts.engine import engine_notice
 from boinc_gahp.localproject.hosts.hosts import behaviours_of
 from boinc_gahp.localproject.states import BatchState, ServerState
@@ -119,12 +120,7 @@ def programs(connection: sqlite3.Connection) -> list[Shown]:
     """Return every back-end program, also those that have not done anything yet."""
     rows = {row["name"]: dict(row) for row in connection.execute("SELECT * FROM program")}
     none = {"handled": 0, "error": "", "error_time": 0.0}
-    return [{"name": name, **none, **rows.get(name, {})} for name in names.PROGRAMS]
-
-
-def speed(flops: float) -> str:
-    """Return a number of operations a second in words."""
-    return amount(flops, "FLOPS")
+    return [{"name": name, **none, **rows.get(name, {})} for name in PROGRAMS]
 
 
 def credit(granted: float) -> str:
@@ -192,7 +188,7 @@ def _host_cards(core: Core) -> list[Shown]:
             "state": ("in_progress", "running") if host["running"] else ("queued", "idle"),
             "tags": list(map(str, host["behaviours"])),
             "facts": {
-                "Speed": speed(host["speed"]),
+                "Speed": amount(host["speed"], "FLOPS"),
                 "Memory": size(host["memory"]),
                 "Disk": size(host["disk"]),
                 "Bandwidth": f"{size(host['bandwidth'])}/s" if host["bandwidth"] else "",

@@ -36,7 +36,6 @@ class Php:
     """
 
     display_errors: bool = False
-    max_file_uploads: int = 20
     upload_max_filesize: int = 1 << 30
     post_max_size: int = 1 << 30
 
@@ -111,7 +110,6 @@ class Database:
         self.path = path
         self._local = threading.local()
         self._connections: list[sqlite3.Connection] = []
-        self._registry_lock = threading.Lock()
         self._write_lock = threading.Lock()
         try:
             # It holds authenticators; files that SQLite puts beside it get the same mode.
@@ -137,8 +135,7 @@ class Database:
                 connection.close()
                 raise
             self._local.connection = connection
-            with self._registry_lock:
-                self._connections.append(connection)
+            self._connections.append(connection)
         return connection
 
     @contextmanager
@@ -172,8 +169,7 @@ class Database:
 
     def close(self) -> None:
         """Close all connections; no thread may use the database after that."""
-        with self._registry_lock:
-            connections, self._connections = self._connections, []
+        connections, self._connections = self._connections, []
         for connection in connections:
             connection.close()
         self._local = threading.local()
@@ -294,24 +290,23 @@ def fill_in(word: str, directory: Path) -> str:
 
 
 class Wake:
-    """A bell for the back end and the volunteers: each waits for the next ring, or a while."""
+    """A bell for the back end and the volunteers: each waits for the next ring, or a while.
+
+    Attributes:
+        rings: the number of rings so far; later ones wake whoever waits with this number.
+    """
 
     def __init__(self) -> None:
         self._condition = threading.Condition()
-        self._rings = 0
+        self.rings = 0
 
     def ring(self) -> None:
         """Wake all who wait."""
         with self._condition:
-            self._rings += 1
+            self.rings += 1
             self._condition.notify_all()
-
-    def count(self) -> int:
-        """Return the number of rings so far; later rings wake whoever waits with this number."""
-        with self._condition:
-            return self._rings
 
     def wait(self, seen: int, timeout: float) -> None:
         """Return after a ring later than ``seen``, or after ``timeout`` s."""
         with self._condition:
-            self._condition.wait_for(lambda: self._rings != seen, timeout)
+            self._condition.wait_for(lambda: self.rings != seen, timeout)

@@ -17,7 +17,7 @@ from boinc_gahp.localproject.accounts import (
     remembered_url,
     write_settings,
 )
-from boinc_gahp.localproject.core import Core, Database, Php, free_port
+from boinc_gahp.localproject.core import Core, Php, free_port
 from boinc_gahp.localproject.errors import LocalProjectTrouble
 from boinc_gahp.localproject.supplied import SUPPLIED
 
@@ -94,30 +94,24 @@ def make(directory: Path) -> None:
     _make_or_check(directory)
     for name in _DIRECTORIES:
         (directory / name).mkdir(exist_ok=True, mode=0o700)
-    database = Database(directory / "project.sqlite")
+    core = Core(directory, Php())
     try:
-        connection = database.connection()
+        connection = core.db.connection()
         present = {row["name"] for row in connection.execute("SELECT name FROM app")}
         for app in SUPPLIED:
             if app.name not in present:
-                new_app.insert(
-                    directory,
-                    database,
-                    app.name,
-                    command=app.command,
-                    input_template=app.input_template,
-                    output_template=app.output_template,
-                    user_friendly_name=app.description,
-                )
+                made = new_app.NewApp(app.name)
+                templates = app.input_template, app.output_template
+                new_app.insert(core, made, app.command, templates, description=app.description)
         users = {row["name"] for row in connection.execute("SELECT name FROM user")}
         if VOLUNTEERS not in users:
-            accounts.add_user(database, VOLUNTEERS, access=False)
+            accounts.add_user(core.db, VOLUNTEERS, access=False)
         if SUBMITTER not in users:
-            accounts.add_user(database, SUBMITTER)
+            accounts.add_user(core.db, SUBMITTER)
         if not all((directory / name).exists() for name in ("url", SUBMITTER_FILE)):
             write_settings(directory, connection, project_url(free_port()))
     finally:
-        database.close()
+        core.db.close()
 
 
 def is_running(directory: Path) -> bool:

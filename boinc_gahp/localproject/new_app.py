@@ -103,19 +103,7 @@ def add(core: Core, app: NewApp) -> tuple[str, list[Path]]:
         return _add_container_app(core, app)
     made = _made_templates(app)
     _check_plugins(core, app)
-    insert(
-        core.directory,
-        core.db,
-        app.name,
-        command=words,
-        input_template=made[0],
-        output_template=made[1],
-        version=app.version,
-        validator=app.validator,
-        assimilator=app.assimilator,
-        work_generator=app.work_generator,
-        work_low=app.work_low,
-    )
+    insert(core, app, words, made)
     return shlex.join(words), [core.templates / f"{app.name}_{kind}" for kind in ("in", "out")]
 
 
@@ -141,87 +129,66 @@ def _add_container_app(core: Core, app: NewApp) -> tuple[str, list[Path]]:
             f"{' and '.join(left)} would apply to every job: remove it, or give another name"
         )
     _check_plugins(core, app)
-    _insert_wrapper(core, app, "any program, in a container that each job describes")
+    description = "any program, in a container that each job describes"
+    insert(core, app, supplied.WRAPPER, description=description, plan_class=CONTAINERS)
     write_settings(core.directory, core.db.connection(), core.url)
     return shlex.join(supplied.WRAPPER), []
 
 
 def _add_buda_app(core: Core, app: NewApp) -> tuple[str, list[Path]]:
-    outputs = tuple(name for name, _ in app.outputs)
-    for names in (app.inputs, outputs):
-        _check_names(names)
-    if app.dockerfile is None:
-        raise ValueError("a BUDA app has a Dockerfile, from which hosts build its image: name it")
-    written = buda.add(
-        core,
-        app.name.removeprefix(buda.PREFIX),
-        dockerfile=app.dockerfile,
-        files=app.files,
-        inputs=app.inputs,
-        outputs=outputs,
-        max_nbytes=app.max_nbytes,
-    )
+    _check_names(app)
+    written = buda.add(core, app)
     connection = core.db.connection()
     if not connection.execute("SELECT 1 FROM app WHERE name = ?", (BUDA,)).fetchone():
         # All of them belong to one app.
-        _insert_wrapper(core, NewApp(BUDA), "BUDA apps, in containers")
+        description = "BUDA apps, in containers"
+        made = NewApp(BUDA)
+        insert(core, made, supplied.WRAPPER, description=description, plan_class=CONTAINERS)
     return shlex.join(supplied.WRAPPER), written
 
 
-def _insert_wrapper(core: Core, app: NewApp, description: str) -> None:
-    insert(
-        core.directory,
-        core.db,
-        app.name,
-        command=supplied.WRAPPER,
-        input_template=None,
-        output_template=None,
-        user_friendly_name=description,
-        version=app.version,
-        validator=app.validator,
-        assimilator=app.assimilator,
-        plan_class=CONTAINERS,
-    )
-
-
 def insert(
-    directory: Path,
-    database: Database,
-    name: str,
-    *,
+    core: Core,
+    app: NewApp,
     command: Sequence[str],
-    input_template: InputTemplate | str | None,
-    output_template: OutputTemplate | str | None,
-    version: int = 100,
+    templates: tuple[InputTemplate | None, OutputTemplate | None] = (None, None),
+    *,
+    description: str = "",
     plan_class: str = "",
-    **columns: object,
 ) -> None:
-    """Add an app as it is described; templates given as text are written unchanged.
+    """Add an app with a command as hosts run it, and its two templates.
 
-    Without a template (None), each job has to bring its own. ``plan_class`` is the version's.
-    ``columns`` are those of the table ``app`` (``schema.sql``).
+    Without a template, each job has to bring its own. ``plan_class`` is the version's.
 
     Raises:
         ValueError: the name is taken.
         TemplateError: a template cannot be written.
     """
-    if isinstance(input_template, InputTemplate):
-        input_template = write_input_template(input_template)
-    if isinstance(output_template, OutputTemplate):
-        output_template = write_output_template(output_template)
-    columns = {"name": name, **columns}
-    with database.write() as connection:
-        if connection.execute("SELECT 1 FROM app WHERE name = ?", (name,)).fetchone():
-            raise ValueError(f"there is an app {name!r} already")
+    input_template, output_template = templates
+    texts = {
+        "in": input_template and write_input_template(input_template),
+        "out": output_template and write_output_template(output_template),
+    }
+    columns = {
+        "name": app.name,
+        "user_friendly_name": description,
+        "validator": app.validator,
+        "assimilator": app.assimilator,
+        "work_generator": app.work_generator,
+        "work_low": app.work_low,
+    }
+    with core.db.write() as connection:
+        if connection.execute("SELECT 1 FROM app WHERE name = ?", (app.name,)).fetchone():
+            raise ValueError(f"there is an app {app.name!r} already")
         cursor = connection.execute(
             f"INSERT INTO app (create_time, {', '.join(columns)}) "  # noqa: S608
             f"VALUES (?{', ?' * len(columns)})",
             (time.time(), *columns.values()),
         )
-        _insert_version(connection, cursor.lastrowid or 0, version, command, plan_class)
-        for kind, text in (("in", input_template), ("out", output_template)):
-            if text is not None:
-                write_whole(directory / "templates" / f"{name}_{kind}", text)
+        _insert_version(connection, cursor.lastrowid or 0, app.version, command, plan_class)
+        for kind, text in texts.items():
+            if text:
+                write_whole(core.templates / f"{app.name}_{kind}", text)
 
 
 def _add_version(database: Database, name: str, version: int, command: Sequence[str]) -> None:
@@ -310,12 +277,10 @@ def _command(core: Core, app: NewApp) -> list[str]:
     return words
 
 
-def _made_templates(app: NewApp) -> tuple[str, str]:
+def _made_templates(app: NewApp) -> tuple[InputTemplate, OutputTemplate]:
     if not app.outputs:
         raise ValueError("the app has no output file: name at least one (--out)")
-    outputs = tuple(name for name, _ in app.outputs)
-    for names in (app.inputs, outputs):
-        _check_names(names)
+    _check_names(app)
     made = supplied.input_template(*app.inputs)
     limits = {name: max(getattr(made, name), app.quorum + more) for name, more in _MORE.items()}
     template = replace(
@@ -326,19 +291,18 @@ def _made_templates(app: NewApp) -> tuple[str, str]:
         **limits,
     )
     output = supplied.output_template(
-        *outputs,
+        *(name for name, _ in app.outputs),
         optional=tuple(name for name, optional in app.outputs if optional),
         max_nbytes=app.max_nbytes,
     )
-    output = replace(output, files=tuple(replace(file, copy_file=False) for file in output.files))
-    return write_input_template(template), write_output_template(output)
+    files = tuple(replace(file, copy_file=False) for file in output.files)
+    return template, replace(output, files=files)
 
 
-def _check_names(names: Iterable[str]) -> None:
-    seen = set()
-    for name in names:
-        if not safe_open_name(name):
-            raise ValueError(f"{name!r} leads out of the job's directory: expected a file name")
-        if name in seen:
-            raise ValueError(f"{name!r} is given twice: expected different names")
-        seen.add(name)
+def _check_names(app: NewApp) -> None:
+    for names in (app.inputs, tuple(name for name, _ in app.outputs)):
+        for name in names:
+            if not safe_open_name(name):
+                raise ValueError(f"{name!r} leads out of the job's directory: expected a file name")
+            if names.count(name) > 1:
+                raise ValueError(f"{name!r} is given twice: expected different names")

@@ -28,11 +28,6 @@ _SMALL = 1 << 16
 _PHYSICAL = re.compile(r"[A-Za-z0-9_.\- ]{1,255}")
 
 
-def is_file_name(name: str) -> bool:
-    """Whether a name can only mean a file in the directory in which it is looked up."""
-    return "/" not in name and "\0" not in name and name not in {"", ".", ".."}
-
-
 def valid_physical_name(name: str) -> bool:
     """Whether job_file.php accepts a name (``web-rpcs.rst``, "Files"); not if it is a directory."""
     return _PHYSICAL.fullmatch(name) is not None and name.strip(". ") != ""
@@ -111,7 +106,7 @@ class FileStore:
         Raises:
             ValueError: the name could lead out of the store.
         """
-        if not is_file_name(name):
+        if "/" in name or "\0" in name or name in {"", ".", ".."}:
             raise ValueError(f"bad file name {name!r}")
         return self.root / f"{directory_of(name)}/{name}"
 

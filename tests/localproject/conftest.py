@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from boinc_gahp.localproject.backend import assimilator, validator
+from boinc_gahp.localproject.backend import programs
 from boinc_gahp.localproject.directory import make
 from boinc_gahp.localproject.project import LocalProject
 from tests.localproject.bench import Bench
@@ -42,8 +42,7 @@ def empty_project(tmp_path_factory):
 @pytest.fixture
 def bench(empty_project, tmp_path, monkeypatch):
     # However slow the machine is, a pass gets to all that is due.
-    for program in (assimilator, validator):
-        monkeypatch.setattr(program, "_PASS_SECONDS", math.inf)
+    monkeypatch.setattr(programs, "_PASS_SECONDS", math.inf)
     bench = Bench(shutil.copytree(empty_project, tmp_path / "p"))
     yield bench
     bench.close()

@@ -75,27 +75,15 @@ def make_base(directory):
     (directory / "modules" / "notes.py").write_text(_ASSIMILATOR)
     bench = Bench(directory, hosts=HOSTS)
     for name, app in APPS.items():
-        new_app.insert(
-            directory,
-            bench.core.db,
-            name,
-            command=["true"],
-            input_template=_input_template(Plan(app=name)),
-            output_template=OutputTemplate(
-                (
-                    OutputFileInfo("out", "<OUTFILE_0/>", max_nbytes=1e6, no_delete=app.keep),
-                    OutputFileInfo(
-                        "log",
-                        "<OUTFILE_1/>",
-                        max_nbytes=1e6,
-                        no_delete=app.keep,
-                        optional=True,
-                        no_validate=True,
-                    ),
-                )
-            ),
+        keep, most = app.keep, 1e6
+        log = {"optional": True, "no_validate": True}
+        outputs = (
+            OutputFileInfo("out", "<OUTFILE_0/>", max_nbytes=most, no_delete=keep),
+            OutputFileInfo("log", "<OUTFILE_1/>", max_nbytes=most, no_delete=keep, **log),
         )
-        bench.set("app", f"name = '{name}'", validator=app.validator, assimilator="notes:note")
+        made = new_app.NewApp(name, validator=app.validator, assimilator="notes:note")
+        templates = _input_template(Plan(app=name)), OutputTemplate(outputs)
+        new_app.insert(bench.core, made, ["true"], templates)
     bench.close()
 
 

@@ -2,6 +2,7 @@
 
 import logging
 import time
+from functools import partial
 
 import pytest
 
@@ -155,12 +156,13 @@ def test_one_program_that_fails_does_not_stop_the_others(bench, caplog):
     assert dict(bench.rows("SELECT name, handled FROM program"))["assimilator"] == 2
 
 
-def test_a_slow_program_leaves_the_rest_to_its_next_pass(bench):
+def test_a_slow_program_leaves_the_rest_to_its_next_pass(bench, monkeypatch):
     for name in ("a", "b", "c"):
         bench.workunit(name)
     rows = bench.rows("SELECT id, name FROM workunit")
     seen = []
-    arguments = (bench.core, programs.VALIDATOR, rows, lambda row: seen.append(row["name"]))
-    assert programs.handle_each(*arguments, now=bench.now, seconds=0) == 1
-    assert programs.handle_each(*arguments, now=bench.now, seconds=60) == 3
+    for seconds, count in ((0, 1), (60, 3)):
+        monkeypatch.setattr(programs, "_PASS_SECONDS", seconds)
+        handle = partial(programs.handle_each, bench.core, programs.VALIDATOR, rows)
+        assert handle(lambda row: seen.append(row["name"]), bench.now) == count
     assert seen == ["a", "a", "b", "c"]

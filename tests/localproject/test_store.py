@@ -6,7 +6,7 @@ import threading
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.localproject.core import free_port, name_key
+from boinc_gahp.localproject.core import name_key
 from boinc_gahp.localproject.hosts.transfers import fetch
 from boinc_gahp.localproject.store import FileStore, directory_of, valid_physical_name
 
@@ -42,7 +42,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("Location", elsewhere.get(self.path, "http://[/"))
         self.send_header("Content-Length", "3")
         self.end_headers()
-        self.wfile.write(b"a" if self.path == "/short" else b"abc")
+        self.wfile.write(b"abc")
 
     def log_message(self, format, *args):  # noqa: A002
         """Say nothing."""
@@ -58,10 +58,9 @@ def address():
         thread.join()
 
 
-@pytest.mark.parametrize("path", ["/x?query=1", "/there"])
-def test_fetching_gives_the_bytes_also_from_elsewhere_on_this_machine(address, path):
+def test_fetching_gives_the_bytes_also_from_elsewhere_on_this_machine(address):
     received = bytearray()
-    fetch(address + path, received.extend)
+    fetch(f"{address}/there", received.extend)
     assert received == b"abc"
 
 
@@ -70,12 +69,10 @@ def test_fetching_gives_the_bytes_also_from_elsewhere_on_this_machine(address, p
     [
         ("{server}/moved", "only http://127.0.0.1"),
         ("{server}/round", "more than 5 redirects"),
-        ("{server}/short", "cut off after 1 bytes"),
-        ("http://127.0.0.1:{free}/", "Connection refused"),
         ("http://127.0.0.1:99999/", "Port out of range"),
     ],
-    ids=["elsewhere", "in a circle", "cut off", "nobody", "no port"],
+    ids=["elsewhere", "in a circle", "no port"],
 )
 def test_a_file_that_is_not_all_there_is_an_error(address, path, words):
     with pytest.raises((ValueError, ConnectionError), match=words):
-        fetch(path.format(server=address, free=free_port()), bytearray().extend)
+        fetch(path.format(server=address), bytearray().extend)

@@ -321,18 +321,6 @@ def test_request_larger_than_a_socket_takes_is_sent_whole(server):
     assert server.requests[0].xml.count(b"<job>") == 5000
 
 
-def test_proxy_variables_are_used_and_netrc_is_not(server, monkeypatch, tmp_path):
-    netrc = tmp_path / "netrc"
-    netrc.write_text("machine boinc.example.edu login me password sesame\n")
-    monkeypatch.setenv("NETRC", str(netrc))
-    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{server.port}")
-    monkeypatch.delenv("no_proxy", raising=False)
-    server.answers.append(ok())
-    with WebRpcs("http://boinc.example.edu/test/", AUTHENTICATOR, options=ONCE) as project:
-        project.ping()
-    assert "authorization" not in server.requests[0].headers
-
-
 def test_the_environment_is_searched_for_proxies_once_for_each_host(server, monkeypatch):
     monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{server.port}")
     monkeypatch.setenv("no_proxy", "localhost")

@@ -5,11 +5,11 @@ import tempfile
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.errors import OutputError, ProtocolError, RpcError
+from boinc_gahp.errors import OutputError, ProtocolError
 from boinc_gahp.rpc._spool import SpooledJobs
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.types import JobInfo
-from tests.contract.replay import Recording, Reply, names
+from tests.contract.replay import Reply
 from tests.helpers import files_up_to, most_memory
 from tests.rpc.canned import URL, inside, project
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok, short
@@ -60,18 +60,6 @@ JOBS = st.builds(
 @given(st.lists(JOBS, max_size=8), st.integers(1, 300))
 def test_the_jobs_are_those_that_were_written_however_the_reply_is_cut_into_pieces(jobs, chunk):
     assert list(project(reply(*jobs), chunk=chunk).iter_jobs(7)) == jobs
-
-
-@pytest.mark.parametrize("name", [name for name in names() if "query_batch__" in name])
-def test_a_recorded_reply_gives_the_same_jobs_as_query_batch(name):
-    asked = project(Recording.load(name).body)
-    try:
-        jobs = asked.query_batch(batch_id=7, get_job_details=True).jobs
-    except RpcError as error:
-        with pytest.raises(type(error)):
-            list(asked.iter_jobs(7))
-    else:
-        assert tuple(asked.iter_jobs(7)) == jobs
 
 
 def test_a_reply_that_breaks_off_gives_no_job_at_all():

@@ -70,7 +70,12 @@ def test_a_proxy_that_is_none_for_http_is_named(monkeypatch):
     assert "sesame" not in str(error)
 
 
-def test_a_proxy_gets_its_login_and_needs_no_scheme(server, monkeypatch):
+def test_a_proxy_gets_its_login_needs_no_scheme_and_netrc_is_not_read(
+    server, monkeypatch, tmp_path
+):
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine boinc.example.edu login me password sesame\n")
+    monkeypatch.setenv("NETRC", str(netrc))
     monkeypatch.setenv("http_proxy", f"alice:s%40same@127.0.0.1:{server.port}")
     monkeypatch.setenv("no_proxy", "")
     server.answers.append(ok())
@@ -80,3 +85,4 @@ def test_a_proxy_gets_its_login_and_needs_no_scheme(server, monkeypatch):
     assert request.path == f"{PLAIN}submit_rpc_handler.php"
     login = base64.b64encode(b"alice:s@same").decode()
     assert request.headers["proxy-authorization"] == f"Basic {login}"
+    assert "authorization" not in request.headers

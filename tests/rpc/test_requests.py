@@ -158,13 +158,6 @@ def test_template_names_no_file_and_no_entity():
     assert transport.sent == []
 
 
-def test_ping_holds_a_space_and_no_authenticator():
-    project, transport = client("ping", "<success>1</success>")
-    project.ping()
-    assert b"<ping> </ping>" in transport.sent[0]
-    assert AUTHENTICATOR.encode() not in transport.sent[0]
-
-
 def test_request_size_is_what_is_sent():
     project, transport = client("submit_batch", "<batch_id>1</batch_id>")
     files = (InputFile.local_staged("a.dat"), InputFile.inline("é<"))

@@ -17,7 +17,7 @@ import inspect
 from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.backend import plugins, views
-from boinc_gahp.localproject.backend.programs import ASSIMILATOR, handle_each
+from boinc_gahp.localproject.backend.programs import ASSIMILATOR, PASS, handle_each
 from boinc_gahp.localproject.errors import LocalProjectTrouble
 from boinc_gahp.localproject.states import AssimilateState
 
@@ -32,10 +32,6 @@ if TYPE_CHECKING:
 #: What tells a handler's answer that has yet to be run.
 _NOT_RUN = (inspect.isawaitable, inspect.isgenerator, inspect.isasyncgen)
 
-_PASS = 1000
-#: With a slow handler, the other programs wait for about this many seconds at a time.
-_PASS_SECONDS = 1.0
-
 
 def assimilate_pass(core: Core, now: float) -> int:
     """Handle the workunits that are READY; return their number."""
@@ -45,25 +41,21 @@ def assimilate_pass(core: Core, now: float) -> int:
         "FROM workunit w LEFT JOIN app a ON a.id = w.appid "
         f"WHERE w.assimilate_state = {AssimilateState.READY:d} "
         "AND (w.retry_time <= ? OR coalesce(a.assimilator, '') = '') ORDER BY w.id LIMIT ?",
-        (now, _PASS),
+        (now, PASS),
     ).fetchall()
-    plain = [row for row in due if not row["spec"]]
-    if plain:
-        with core.db.write() as connection:
-            for row in plain:
-                _done(connection, row["id"], now)
     handlers: dict[str, Handler] = {}
 
     def handle(row: sqlite3.Row) -> None:
         spec = row["spec"]
+        if not spec:
+            with core.db.write() as connection:
+                _done(connection, row["id"], now)
+            return
         if spec not in handlers:
             handlers[spec] = plugins.load(core, spec, plugins.ASSIMILATORS)
         _assimilate(core, row, handlers[spec], now)
 
-    others = [row for row in due if row["spec"]]
-    return len(plain) + handle_each(
-        core, ASSIMILATOR, others, handle, now=now, seconds=_PASS_SECONDS
-    )
+    return handle_each(core, ASSIMILATOR, due, handle, now)
 
 
 def _assimilate(core: Core, due: sqlite3.Row, handler: Handler, now: float) -> None:

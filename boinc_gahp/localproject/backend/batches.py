@@ -7,6 +7,7 @@ from datetime import datetime, timezone
 from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any
 
+from boinc_gahp.localproject.accounts import authenticate
 from boinc_gahp.localproject.core import name_key
 from boinc_gahp.localproject.errors import PhpFatal, RpcFailed
 from boinc_gahp.localproject.server.messages import RpcReply, php_number
@@ -15,11 +16,14 @@ from boinc_gahp.localproject.states import BatchState, ErrorMask, Outcome, Serve
 if TYPE_CHECKING:
     import sqlite3
 
-    from boinc_gahp.localproject.accounts import AppRow, User
     from boinc_gahp.localproject.server.messages import RpcRequest
 
 
 _MAX_NAME = 255
+_NUMBERS = (
+    "id create_time expire_time est_completion_time njobs fraction_done nerror_jobs state "
+    "completion_time credit_estimate credit_canonical"
+)
 
 
 def by_name(connection: sqlite3.Connection, name: str) -> sqlite3.Row | None:
@@ -45,7 +49,12 @@ def by_id(connection: sqlite3.Connection, batch_id: int) -> sqlite3.Row | None:
 
 
 def insert(
-    connection: sqlite3.Connection, user: User, app: AppRow, *, name: str, expire_time: float = 0.0
+    connection: sqlite3.Connection,
+    user: sqlite3.Row,
+    app: sqlite3.Row,
+    *,
+    name: str,
+    expire_time: float = 0.0,
 ) -> int:
     """Insert a batch in state INIT and return its id; a batch without a name is given one.
 
@@ -55,25 +64,22 @@ def insert(
         PhpFatal: the name is too long.
     """
     if not name:
-        name = f"{user.name}:{app.name}:{format_datetime(datetime.now(timezone.utc))}"
+        name = f"{user['name']}:{app['name']}:{format_datetime(datetime.now(timezone.utc))}"
     if len(name) > _MAX_NAME:
         raise PhpFatal("Uncaught mysqli_sql_exception: Data too long for column 'name' at row 1")
     cursor = connection.execute(
         "INSERT INTO batch (user_id, create_time, name, name_key, app_id, expire_time) "
         "VALUES (?, ?, ?, ?, ?, ?)",
-        (user.id, int(time.time()), name, name_key(name), app.id, expire_time),
+        (user["id"], int(time.time()), name, name_key(name), app["id"], expire_time),
     )
     return int(cursor.lastrowid or 0)
 
 
 def owned(
-    connection: sqlite3.Connection,
-    request: RpcRequest,
-    user: User,
-    *,
-    refusal: str = "not owner of batch",
+    connection: sqlite3.Connection, request: RpcRequest, *, refusal: str = "not owner of batch"
 ) -> sqlite3.Row:
-    """Return the batch that a request names by id or name; it must belong to the user."""
+    """Return the batch that a request names by id or name; it must belong to its user."""
+    user = authenticate(connection, request.text("authenticator"))
     # For PHP the text "0" is empty, but others that mean 0 are not.
     if request.text("batch_id") not in ("", "0"):
         batch = by_id(connection, request.integer("batch_id"))
@@ -83,7 +89,7 @@ def owned(
         raise RpcFailed("batch not specified")
     if batch is None:
         raise RpcFailed("no such batch")
-    if batch["user_id"] != user.id:
+    if batch["user_id"] != user["id"]:
         raise RpcFailed(refusal)
     return batch
 
@@ -132,21 +138,8 @@ def describe(
 ) -> None:
     """Write the elements of a batch, as :func:`with_progress` returns it."""
     app = connection.execute("SELECT name FROM app WHERE id = ?", (batch["app_id"],)).fetchone()
-    fields: dict[str, str] = {
-        "id": str(batch["id"]),
-        "create_time": php_number(batch["create_time"]),
-        "expire_time": php_number(batch["expire_time"]),
-        "est_completion_time": php_number(batch["est_completion_time"]),
-        "njobs": str(batch["njobs"]),
-        "fraction_done": php_number(batch["fraction_done"]),
-        "nerror_jobs": str(batch["nerror_jobs"]),
-        "state": str(int(batch["state"])),
-        "completion_time": php_number(batch["completion_time"]),
-        "credit_estimate": php_number(batch["credit_estimate"]),
-        "credit_canonical": php_number(batch["credit_canonical"]),
-        "name": batch["name"],
-        "app_name": app["name"] if app else "",
-    }
+    fields = {name: php_number(batch[name]) for name in _NUMBERS.split()}
+    fields |= {"name": batch["name"], "app_name": app["name"] if app else ""}
     if cpu_time:
         (total,) = connection.execute(
             "SELECT total(cpu_time) FROM result WHERE workunitid IN "

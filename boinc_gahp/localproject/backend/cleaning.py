@@ -11,6 +11,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.backend import batches
+from boinc_gahp.localproject.backend.programs import PASS
 from boinc_gahp.localproject.states import BatchState, FileDeleteState
 from boinc_gahp.templates.documents import read_result, read_workunit
 from boinc_gahp.templates.types import TemplateError
@@ -27,7 +28,6 @@ log = logging.getLogger("boinc_gahp.localproject")
 _MIN_AGE = 3600.0
 #: How long the outputs of a retired batch can still be fetched.
 _RETIRED_FOR = 3600.0
-_PASS = 1000
 
 
 def delete_pass(core: Core) -> int:
@@ -38,7 +38,7 @@ def delete_pass(core: Core) -> int:
         rows = connection.execute(
             f"SELECT id, {column} AS document FROM {table} "  # noqa: S608
             f"WHERE file_delete_state = {FileDeleteState.READY:d} ORDER BY id LIMIT ?",
-            (_PASS,),
+            (PASS,),
         ).fetchall()
         for row in rows:
             state = _delete_files(core, table, row["document"])
@@ -99,7 +99,7 @@ def delete_job_files(core: Core, now: float) -> int:
             "SELECT id, name FROM job_file j WHERE delete_time < ? AND create_time < ? "
             "AND NOT EXISTS (SELECT 1 FROM batch_file_assoc a JOIN batch b ON b.id = a.batch_id "
             "WHERE a.job_file_id = j.id AND b.state < ?) LIMIT ?",
-            (now, now - _MIN_AGE, BatchState.COMPLETE, _PASS),
+            (now, now - _MIN_AGE, BatchState.COMPLETE, PASS),
         ).fetchall()
         for row in rows:
             connection.execute("DELETE FROM batch_file_assoc WHERE job_file_id = ?", (row["id"],))

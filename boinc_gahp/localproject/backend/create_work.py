@@ -44,7 +44,7 @@ def create_work(
     rows = _rows(core, app, jobs, batch_id)
     with core.db.write() as connection:
         # Even without jobs the batch must exist.
-        used = ({batch_id} | {row.batch_id for row in rows}) - {0}
+        used = ({batch_id} | {row.columns["batch"] for row in rows}) - {0}
         for each in used:
             _check_batch(connection, app, each)
         ids = work.insert(connection, rows)
@@ -55,7 +55,7 @@ def create_work(
 
 
 def _rows(
-    core: Core, app: accounts.AppRow, jobs: Iterable[NewJob], batch_id: int
+    core: Core, app: sqlite3.Row, jobs: Iterable[NewJob], batch_id: int
 ) -> list[work.NewWorkunit]:
     maker = work.WorkMaker(core, app)
     jobs = list(jobs)
@@ -81,7 +81,7 @@ def _check_name(name: str) -> None:
         )
 
 
-def _app(connection: sqlite3.Connection, name: str) -> accounts.AppRow:
+def _app(connection: sqlite3.Connection, name: str) -> sqlite3.Row:
     try:
         return accounts.find_app(connection, name)
     except RpcFailed as error:
@@ -90,16 +90,16 @@ def _app(connection: sqlite3.Connection, name: str) -> accounts.AppRow:
         raise WorkError(f"there is no app {name!r}; the apps are {names}", error.message) from error
 
 
-def _check_batch(connection: sqlite3.Connection, app: accounts.AppRow, batch_id: int) -> None:
+def _check_batch(connection: sqlite3.Connection, app: sqlite3.Row, batch_id: int) -> None:
     batch = batches.by_id(connection, batch_id)
     if batch is None:
         raise WorkError(f"there is no batch {batch_id}")
     if batch["state"] in (BatchState.ABORTED, BatchState.RETIRED):
         state = BatchState(batch["state"]).name.lower()
         raise WorkError(f"batch {batch_id} ({batch['name']!r}) is {state}: use another one")
-    if batch["app_id"] != app.id:
+    if batch["app_id"] != app["id"]:
         raise WorkError(
-            f"batch {batch_id} ({batch['name']!r}) is not for app {app.name!r}: all jobs of a "
+            f"batch {batch_id} ({batch['name']!r}) is not for app {app['name']!r}: all jobs of a "
             "batch use the same app"
         )
 

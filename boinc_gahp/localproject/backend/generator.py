@@ -105,13 +105,11 @@ def _generate(core: Core, app: sqlite3.Row, wanted: int) -> int:
 
 def _unsent(connection: sqlite3.Connection, app_id: int) -> int:
     """Return how many results of an app wait, plus the workunits that have no results yet."""
-    (results,) = connection.execute(
-        "SELECT count(*) FROM result WHERE appid = ? AND server_state = ?",
-        (app_id, ServerState.UNSENT),
+    count: int
+    (count,) = connection.execute(
+        "SELECT (SELECT count(*) FROM result WHERE appid = :app AND server_state = :unsent) "
+        "+ (SELECT count(*) FROM workunit w WHERE appid = :app AND canonical_resultid = 0 "
+        "AND error_mask = 0 AND NOT EXISTS (SELECT 1 FROM result WHERE workunitid = w.id))",
+        {"app": app_id, "unsent": ServerState.UNSENT},
     ).fetchone()
-    (workunits,) = connection.execute(
-        "SELECT count(*) FROM workunit w WHERE appid = ? AND canonical_resultid = 0 "
-        "AND error_mask = 0 AND NOT EXISTS (SELECT 1 FROM result WHERE workunitid = w.id)",
-        (app_id,),
-    ).fetchone()
-    return int(results) + int(workunits)
+    return count

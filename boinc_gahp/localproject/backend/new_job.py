@@ -18,7 +18,6 @@ from boinc_gahp.localproject.errors import RpcFailed
 from boinc_gahp.localproject.server.messages import as_integer, php_float
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from boinc_gahp.localproject.core import Core
@@ -39,12 +38,8 @@ _MAX_WORDS = 99
 
 _BACKSLASHES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
 _IN_SQL = re.compile(r"\\(?P<escaped>.?)|(?P<doubled>'')|(?P<end>')", re.DOTALL)
-#: Options with a number, and how create_work reads it.
-_NUMBERS: dict[str, Callable[[str], float]] = {
-    "priority": lambda text: as_integer(php_float(text)),
-    "target_host": lambda text: as_integer(php_float(text)),
-    "target_user": lambda text: as_integer(php_float(text)),
-}
+#: Options with a number.
+_NUMBERS = ("priority", "target_host", "target_user")
 #: Options with a text, and the field for it.
 _TEXTS = {
     "wu_name": "name",
@@ -157,7 +152,7 @@ def _read(line: str) -> NewJob:
         elif option in _TEXTS:
             own[_TEXTS[option]] = next(words, "")
         elif option in _NUMBERS:
-            own[option] = _NUMBERS[option](next(words, ""))
+            own[option] = as_integer(php_float(next(words, "")))
         elif option == "remote_file":
             files.append(RemoteInput(next(words, ""), php_float(next(words, "")), next(words, "")))
         else:

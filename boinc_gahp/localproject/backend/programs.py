@@ -25,21 +25,12 @@ log = logging.getLogger("boinc_gahp.localproject")
 TRANSITIONER = "transitioner"
 VALIDATOR = "validator"
 ASSIMILATOR = "assimilator"
-FILE_DELETER = "file_deleter"
 WORK_GENERATOR = "work_generator"
-BATCH_EXPIRY = "batch_expiry"
-JOB_FILE_CLEANER = "job_file_cleaner"
-#: All of them, in the order in which people see them.
-PROGRAMS = (
-    WORK_GENERATOR,
-    TRANSITIONER,
-    VALIDATOR,
-    ASSIMILATOR,
-    FILE_DELETER,
-    BATCH_EXPIRY,
-    JOB_FILE_CLEANER,
-)
 
+#: The most that a program handles in one pass.
+PASS = 1000
+#: With slow plug-ins, the other programs wait for about this many seconds at a time.
+_PASS_SECONDS = 1.0
 #: Seconds until a program tries again what it could not do.
 RETRY = 10.0
 
@@ -49,13 +40,11 @@ def handle_each(
     program: str,
     workunits: Sequence[sqlite3.Row],
     handle: Callable[[sqlite3.Row], object],
-    *,
     now: float,
-    seconds: float | None = None,
 ) -> int:
     """Call ``handle`` for rows of workunits with id and name; return their number.
 
-    If it raises for one, that is put off. After ``seconds`` the rest is left to the next pass.
+    If it raises for one, that is put off. After a second the rest is left to the next pass.
 
     Raises:
         sqlite3.OperationalError: the database cannot be read or written, whatever the workunit.
@@ -69,7 +58,7 @@ def handle_each(
         except Exception as error:  # noqa: BLE001 - put_off logs it
             with core.db.write() as connection:
                 put_off(connection, program, workunit, error, now)
-        if seconds is not None and time.monotonic() - begin > seconds:
+        if time.monotonic() - begin > _PASS_SECONDS:
             return count
     return len(workunits)
 

@@ -36,7 +36,7 @@ class _Program:
 
     name: str
     run: Callable[[Core, float], int]
-    every: float = 0.0
+    every: float
     next_time: float = -math.inf
     error: str = ""
 
@@ -64,24 +64,30 @@ class _Program:
         return count
 
 
+def _clean(core: Core, now: float) -> int:
+    return cleaning.delete_job_files(core, now) + cleaning.delete_retired_outputs(core, now)
+
+
+#: What each back-end program does, and how often; in the order in which they run, and in which
+#: people see them.
+PROGRAMS: dict[str, tuple[Callable[[Core, float], int], float]] = {
+    programs.WORK_GENERATOR: (generate_pass, 0.0),
+    programs.TRANSITIONER: (transition_pass, 0.0),
+    programs.VALIDATOR: (validate_pass, 0.0),
+    programs.ASSIMILATOR: (assimilate_pass, 0.0),
+    "file_deleter": (lambda core, _now: cleaning.delete_pass(core), 0.0),
+    "batch_expiry": (cleaning.expire_batches, _EXPIRY_EVERY),
+    "job_file_cleaner": (_clean, _CLEAN_EVERY),
+}
+
+
 class Supervisor:
     """The project's back end."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
         self._stop = threading.Event()
-        self._programs = [
-            _Program(name, run, every)
-            for name, run, every in (
-                (programs.TRANSITIONER, transition_pass, 0.0),
-                (programs.VALIDATOR, validate_pass, 0.0),
-                (programs.ASSIMILATOR, assimilate_pass, 0.0),
-                (programs.FILE_DELETER, lambda core, _now: cleaning.delete_pass(core), 0.0),
-                (programs.WORK_GENERATOR, generate_pass, 0.0),
-                (programs.BATCH_EXPIRY, cleaning.expire_batches, _EXPIRY_EVERY),
-                (programs.JOB_FILE_CLEANER, _clean, _CLEAN_EVERY),
-            )
-        ]
+        self._programs = [_Program(name, *each) for name, each in PROGRAMS.items()]
 
     def stop(self) -> None:
         """End after the current pass."""
@@ -91,7 +97,7 @@ class Supervisor:
     def run(self) -> None:
         """Work until stopped."""
         while not self._stop.is_set():
-            seen = self._core.wake.count()
+            seen = self._core.wake.rings
             if self.run_once(time.time()):
                 self._core.wake.ring()
             else:
@@ -104,7 +110,3 @@ class Supervisor:
             if now >= program.next_time and not self._stop.is_set():
                 done += program.pass_once(self._core, now)
         return done
-
-
-def _clean(core: Core, now: float) -> int:
-    return cleaning.delete_job_files(core, now) + cleaning.delete_retired_outputs(core, now)

@@ -12,7 +12,7 @@ import sqlite3
 from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.backend.cleaning import outputs_arrived
-from boinc_gahp.localproject.backend.programs import TRANSITIONER, handle_each, put_off
+from boinc_gahp.localproject.backend.programs import PASS, TRANSITIONER, handle_each, put_off
 from boinc_gahp.localproject.core import MAX_NAME
 from boinc_gahp.localproject.states import (
     NEVER,
@@ -29,18 +29,8 @@ from boinc_gahp.templates.types import TemplateError
 if TYPE_CHECKING:
     from boinc_gahp.localproject.core import Core
 
-#: Workunits handled in one pass.
-_PASS = 1000
 #: After this many seconds a workunit is handled again in any case.
 _SAFETY_NET = 3600.0
-
-_COLUMNS = (
-    "need_validate",
-    "transition_time",
-    "error_mask",
-    "assimilate_state",
-    "file_delete_state",
-)
 
 
 def transition_pass(core: Core, now: float) -> int:
@@ -48,7 +38,7 @@ def transition_pass(core: Core, now: float) -> int:
     connection = core.db.connection()
     due = connection.execute(
         "SELECT id, name FROM workunit WHERE transition_time <= ? ORDER BY transition_time LIMIT ?",
-        (now, _PASS),
+        (now, PASS),
     ).fetchall()
 
     def handle(row: sqlite3.Row) -> None:
@@ -59,7 +49,7 @@ def transition_pass(core: Core, now: float) -> int:
             if workunit is not None:
                 _Transition(core, connection, workunit, now).run()
 
-    return handle_each(core, TRANSITIONER, due, handle, now=now)
+    return handle_each(core, TRANSITIONER, due, handle, now)
 
 
 class _ResultRow:
@@ -75,13 +65,8 @@ class _ResultRow:
         self.file_delete_state = FileDeleteState(row["file_delete_state"])
         self._before = self._state()
 
-    def _state(self) -> tuple[int, int, int, int]:
-        return (
-            int(self.server_state),
-            int(self.outcome),
-            int(self.validate_state),
-            int(self.file_delete_state),
-        )
+    def _state(self) -> tuple[int, ...]:
+        return self.server_state, self.outcome, self.validate_state, self.file_delete_state
 
     def save(self, connection: sqlite3.Connection) -> None:
         if self._state() != self._before:
@@ -117,7 +102,7 @@ class _Transition:
         self.connection = connection
         self.row = workunit
         self.now = now
-        self.new = {column: workunit[column] for column in _COLUMNS}
+        self.new = dict(workunit)
         self.results = [
             _ResultRow(row)
             for row in connection.execute(

@@ -23,7 +23,7 @@ from statistics import median_low
 from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.backend import plugins, views
-from boinc_gahp.localproject.backend.programs import VALIDATOR, handle_each
+from boinc_gahp.localproject.backend.programs import PASS, VALIDATOR, handle_each
 from boinc_gahp.localproject.errors import LocalProjectTrouble
 from boinc_gahp.localproject.states import (
     AssimilateState,
@@ -48,9 +48,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.localproject")
 
-_PASS = 1000
-#: With a slow validator, the other programs wait for about this many seconds at a time.
-_PASS_SECONDS = 1.0
 #: A day on a host of 1e9 operations a second gives 200 credits.
 _CREDIT_PER_OPERATION = 200 / (86400 * 1e9)
 
@@ -62,7 +59,7 @@ def validate_pass(core: Core, now: float) -> int:
         "SELECT w.id, w.name, a.name AS app, a.validator FROM workunit w "
         "JOIN app a ON a.id = w.appid WHERE w.need_validate = 1 AND w.retry_time <= ? "
         "ORDER BY w.id LIMIT ?",
-        (now, _PASS),
+        (now, PASS),
     ).fetchall()
     validators: dict[str, tuple[Choose, Agree]] = {}
 
@@ -72,7 +69,7 @@ def validate_pass(core: Core, now: float) -> int:
             validators[spec] = _validator(core, spec)
         _validate(core, row, *validators[spec], now)
 
-    return handle_each(core, VALIDATOR, due, handle, now=now, seconds=_PASS_SECONDS)
+    return handle_each(core, VALIDATOR, due, handle, now)
 
 
 def _validator(core: Core, spec: str) -> tuple[Choose, Agree]:

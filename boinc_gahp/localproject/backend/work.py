@@ -12,7 +12,7 @@ import os
 import sqlite3
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from boinc_gahp.localproject.backend.new_job import XML_PARSE, refused_by_create_work, through_sql
 from boinc_gahp.localproject.core import MAX_NAME, name_key
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from boinc_gahp.localproject.accounts import AppRow
     from boinc_gahp.localproject.backend.new_job import NewJob, RemoteInput
     from boinc_gahp.localproject.core import Core
     from boinc_gahp.templates.types import InputFileInfo
@@ -37,6 +36,14 @@ T = TypeVar("T")
 _MOST_SECONDS = 2**31 - 1
 #: Those that may be 0; the others must be more.
 _MAY_BE_ZERO = {"rsc_memory_bound", "rsc_bandwidth_bound"}
+_PARAMS = (
+    "rsc_fpops_est",
+    "rsc_fpops_bound",
+    "rsc_memory_bound",
+    "rsc_disk_bound",
+    "rsc_bandwidth_bound",
+    "delay_bound",
+)
 _LIMITS = ("max_error_results", "max_total_results", "max_success_results")
 #: The names of a result and its files are at most this suffix longer than the workunit's.
 _RESULT_NUMBER = "_99"
@@ -45,49 +52,14 @@ _SUFFIX = f"r{2**31}"
 #: ``assignment.target_type`` for the fields of a job.
 _TARGETS = {"target_host": (1, "host"), "target_user": (2, "user")}
 
-COLUMNS = (
-    "create_time",
-    "appid",
-    "name",
-    "name_key",
-    "xml_doc",
-    "batch",
-    "rsc_fpops_est",
-    "rsc_fpops_bound",
-    "rsc_memory_bound",
-    "rsc_disk_bound",
-    "rsc_bandwidth_bound",
-    "transition_time",
-    "delay_bound",
-    "min_quorum",
-    "target_nresults",
-    "max_error_results",
-    "max_total_results",
-    "max_success_results",
-    "result_template_file",
-    "priority",
-    "size_class",
-    "app_version_num",
-)
-_BATCH = COLUMNS.index("batch")
-_INSERT = (
-    f"INSERT INTO workunit ({', '.join(COLUMNS)}, mod_time) "  # noqa: S608
-    f"VALUES ({', '.join('?' * len(COLUMNS))}, clock())"
-)
-
 
 @dataclass(frozen=True, slots=True)
 class NewWorkunit:
     """A workunit to be inserted: its columns, and its only targets."""
 
-    values: tuple[object, ...]
+    columns: dict[str, Any]
     targets: tuple[tuple[int, int], ...] = ()
     """Pairs of target_type and id."""
-
-    @property
-    def batch_id(self) -> int:
-        """The batch's id; 0: none, or one that does not exist yet."""
-        return cast("int", self.values[_BATCH])
 
 
 @dataclass(slots=True)
@@ -102,7 +74,7 @@ class WorkMaker:
     """
 
     core: Core
-    app: AppRow
+    app: sqlite3.Row
     input_template: str = ""
     output_template: str = ""
     params: dict[str, float] = field(default_factory=dict)
@@ -123,7 +95,7 @@ class WorkMaker:
             WorkError: create_work would refuse the job.
         """
         template = self._template(job)
-        name = job.name or f"{self.app.name}_{os.getpid()}_{self.now:.6f}_{self._made}"
+        name = job.name or f"{self.app['name']}_{os.getpid()}_{self.now:.6f}_{self._made}"
         if not as_sql:
             name = through_sql(name)
         if len(name) > MAX_NAME and not as_sql:
@@ -141,36 +113,30 @@ class WorkMaker:
             output_template = self._checked_output_template(job, name)
         except TemplateError as error:
             raise WorkError(f"{_label(job)}: {error}", f"create_work failed: {error}\n") from error
-        batch_id = _first(template.batch, batch_id)
-        values = (
-            int(self.now),
-            self.app.id,
-            name,
-            name_key(name),
-            document,
-            batch_id,
-            self._param(template, job, "rsc_fpops_est"),
-            self._param(template, job, "rsc_fpops_bound"),
-            self._param(template, job, "rsc_memory_bound"),
-            self._param(template, job, "rsc_disk_bound"),
-            self._param(template, job, "rsc_bandwidth_bound"),
-            self.now,
-            self._param(template, job, "delay_bound"),
-            *counts,
-            output_template,
-            _first(job.priority, self.priority or template.priority),
-            _first(template.size_class, job.size_class, default=-1),
-            _first(job.app_version_num, self.app_version_num),
-        )
+        columns = {
+            "create_time": int(self.now),
+            "appid": self.app["id"],
+            "name": name,
+            "name_key": name_key(name),
+            "xml_doc": document,
+            "batch": _first(template.batch, batch_id),
+            **{each: self._param(template, job, each) for each in _PARAMS},
+            "transition_time": self.now,
+            **counts,
+            "result_template_file": output_template,
+            "priority": _first(job.priority, self.priority or template.priority),
+            "size_class": _first(template.size_class, job.size_class, default=-1),
+            "app_version_num": _first(job.app_version_num, self.app_version_num),
+        }
         targets = tuple(
             (kind, target)
             for field_name, (kind, _) in _TARGETS.items()
             if (target := getattr(job, field_name)) is not None
         )
-        return NewWorkunit(values, targets)
+        return NewWorkunit(columns, targets)
 
     def _template(self, job: NewJob) -> InputTemplate:
-        app_default = self.input_template or f"{self.core.templates.name}/{self.app.name}_in"
+        app_default = self.input_template or f"{self.core.templates.name}/{self.app['name']}_in"
         name = job.input_template or app_default
         if name not in self._templates:
             self._templates[name] = self._read(
@@ -200,7 +166,7 @@ class WorkMaker:
 
     def _checked_output_template(self, job: NewJob, name: str) -> str:
         """Return the output template's path, if the names of results would fit the database."""
-        app_default = self.output_template or f"{self.core.templates.name}/{self.app.name}_out"
+        app_default = self.output_template or f"{self.core.templates.name}/{self.app['name']}_out"
         path = job.output_template or app_default
         size = len(name.encode("utf-8", "surrogateescape"))
         if size > self._longest.get(path, -1):
@@ -305,8 +271,8 @@ def _first(*values: int | None, default: int = 0) -> int:
     return next((value for value in values if value is not None), default)
 
 
-def _counts(template: InputTemplate, job: NewJob) -> tuple[int, ...]:
-    """Return the columns from min_quorum to max_success_results.
+def _counts(template: InputTemplate, job: NewJob) -> dict[str, int]:
+    """Return the columns about numbers of results.
 
     Those that neither template nor job has are 1 (``back-end.rst``, "Transitioner"; create_work's
     ``process_workunit`` and ``create_work2``).
@@ -334,7 +300,8 @@ def _counts(template: InputTemplate, job: NewJob) -> tuple[int, ...]:
         )
     # Where these two allow fewer results than are made at first, create_work raises them.
     total, success = max(total, target), max(success, target)
-    for name, value in (("max_success_results", success), ("max_error_results", errors)):
+    limits = {"max_success_results": success, "max_error_results": errors}
+    for name, value in limits.items():
         if value > total:
             raise WorkError(
                 f"{_label(job)}: {name} {value} is more than max_total_results {total} (without a "
@@ -342,15 +309,11 @@ def _counts(template: InputTemplate, job: NewJob) -> tuple[int, ...]:
                 f"create_work failed: {name} > max_total_results; can't create job\n"
                 "create_work() failed: -178\n",
             )
-    return quorum, target, errors, total, success
+    return {"min_quorum": quorum, "target_nresults": target, "max_total_results": total, **limits}
 
 
-def insert(
-    connection: sqlite3.Connection, rows: Sequence[NewWorkunit], batch_id: int | None = None
-) -> list[int]:
+def insert(connection: sqlite3.Connection, rows: Sequence[NewWorkunit]) -> list[int]:
     """Insert workunits and their targets; return their ids.
-
-    ``batch_id``: the batch of those that have none, if it did not exist when the rows were made.
 
     Raises:
         WorkError: a name already exists, anywhere in the project, or twice among the rows; or there
@@ -359,12 +322,13 @@ def insert(
     (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM workunit").fetchone()
     connection.execute("SAVEPOINT jobs")
     try:
-        columns = [row.values for row in rows]
-        if batch_id is not None:
-            columns = [
-                (*each[:_BATCH], each[_BATCH] or batch_id, *each[_BATCH + 1 :]) for each in columns
-            ]
-        connection.executemany(_INSERT, columns)
+        if rows:
+            names = rows[0].columns
+            connection.executemany(
+                f"INSERT INTO workunit ({', '.join(names)}, mod_time) "  # noqa: S608
+                f"VALUES ({', '.join(map(':{}'.format, names))}, clock())",
+                [row.columns for row in rows],
+            )
         ids = [
             int(row[0])
             for row in connection.execute(
@@ -424,12 +388,11 @@ def _is_taken(connection: sqlite3.Connection, key: object) -> bool:
     return found.fetchone() is not None
 
 
-def _duplicate(connection: sqlite3.Connection, rows: Sequence[NewWorkunit]) -> object:
+def _duplicate(connection: sqlite3.Connection, rows: Sequence[NewWorkunit]) -> str:
     seen = set()
-    name_at, key_at = COLUMNS.index("name"), COLUMNS.index("name_key")
     for row in rows:
-        key = row.values[key_at]
+        key = row.columns["name_key"]
         if key in seen or _is_taken(connection, key):
-            return row.values[name_at]
+            return str(row.columns["name"])
         seen.add(key)
     return "?"

@@ -18,7 +18,7 @@ from boinc_gahp.terminal import table, words
 from boinc_gahp.terminal.parsing import whole_number
 from boinc_gahp.terminal.stopping import until_stopped
 from boinc_gahp.terminal.table import Column
-from boinc_gahp.text import count, size
+from boinc_gahp.text import amount, count, size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -245,7 +245,7 @@ def _cell(key: str, value: Any) -> str:
         return "-"
     written: dict[str, Callable[[Any], str]] = {
         "state": lambda state: BatchState[state.upper()].words,
-        "speed": contents.speed,
+        "speed": lambda flops: amount(flops, "FLOPS"),
         "bandwidth": lambda rate: f"{size(rate)}/s",
         "memory": size,
         "disk": size,

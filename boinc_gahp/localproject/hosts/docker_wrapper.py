@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import time
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import IO, TYPE_CHECKING, BinaryIO
 
 from boinc_gahp.backoff import Backoff
@@ -65,10 +65,11 @@ class _Ended(Exception):
         self.failure = failure
 
 
+@dataclass(slots=True)
 class DockerWrapper:
     """Runs one job in a container.
 
-    Args:
+    Attributes:
         containers: what all hosts share.
         engine: that of the machine.
         job: names, and what the client has reserved; ``job.toml`` and options are read here.
@@ -79,28 +80,16 @@ class DockerWrapper:
         cancelled: asks the server whether it no longer wants the job.
     """
 
-    def __init__(
-        self,
-        containers: Containers,
-        engine: Engine,
-        job: ContainerJob,
-        slot: Slot,
-        *,
-        stderr: BinaryIO,
-        watch: LimitWatch,
-        stop: threading.Event,
-        cancelled: Callable[[], bool],
-    ) -> None:
-        self._containers = containers
-        self._engine = engine
-        self._job = job
-        self._slot = slot
-        self._stderr = stderr
-        self._watch = watch
-        self._stop = stop
-        self._cancelled = cancelled
-        self._begin = time.monotonic()
-        self._ask = self._begin + _ASK_EVERY
+    containers: Containers
+    engine: Engine
+    job: ContainerJob
+    slot: Slot
+    stderr: BinaryIO
+    watch: LimitWatch
+    stop: threading.Event
+    cancelled: Callable[[], bool]
+    _begin: float = field(default_factory=time.monotonic)
+    _ask: float = field(default_factory=lambda: time.monotonic() + _ASK_EVERY)
 
     def run(self, arguments: Sequence[str]) -> ProcessEnd | None:
         """Run the job; None if the host was stopped before its end.
@@ -113,9 +102,9 @@ class DockerWrapper:
         self._say("docker_wrapper (imitated) starting")
         try:
             options = read_options(arguments)
-            path = self._slot.directory / options.config
+            path = self.slot.directory / options.config
             config = read_config(path.read_bytes() if path.is_file() else b"")
-            self._job = replace(self._job, config=config, options=options)
+            self.job = replace(self.job, config=config, options=options)
             self._get_image()
             status = self._in_container()
         except _Ended as ended:
@@ -128,43 +117,43 @@ class DockerWrapper:
         return ProcessEnd(
             status=status,
             elapsed_time=time.monotonic() - self._begin,
-            exceeded=exceeded or self._watch.check_disk(),
+            exceeded=exceeded or self.watch.check_disk(),
         )
 
     def _get_image(self) -> None:
-        self._say(f"creating container {self._job.container}")
-        with self._containers.building(self._job.image, self._stop) as mine:
+        self._say(f"creating container {self.job.container}")
+        with self.containers.building(self.job.image, self.stop) as mine:
             if not mine:
                 raise _Ended
             listing = self._command("images", "image_exists() failed: -1")
-            if not image_is_listed(listing, self._job.image):
+            if not image_is_listed(listing, self.job.image):
                 self._say("building image")
-                self._containers.built(self._job.image)
-                self._checked("build", self._job.build())
+                self.containers.built(self.job.image)
+                self._checked("build", self.job.build())
 
     def _in_container(self) -> int:
         """Make the container, run it, and clean up; return the job's exit status."""
         try:
             try:
-                self._checked("create", self._job.create())
+                self._checked("create", self.job.create())
                 self._say("starting container")
-                self._checked("start", f"start {self._job.container}")
+                self._checked("start", f"start {self.job.container}")
                 status = self._end_of_container()
             except JobFailed as error:
                 self._say(str(error))
                 status = error.status
             self._clean_up()
         except BaseException:
-            remove_container(self._engine, self._job.container)
-            if not (self._job.config.image_name or self._stop.is_set()):
-                self._engine.run("image", "rm", self._job.image)
+            remove_container(self.engine, self.job.container)
+            if not (self.job.config.image_name or self.stop.is_set()):
+                self.engine.run("image", "rm", self.job.image)
             raise
         return status
 
     def _end_of_container(self) -> int:
         """Wait for the container's end; return its exit status."""
         with tempfile.TemporaryFile() as output:
-            command = [self._engine.name, *_WAIT[self._engine.name], self._job.container]
+            command = [self.engine.name, *_WAIT[self.engine.name], self.job.container]
             self._wait(self._started(command, output))
             output.seek(0)
             words = output.read().split()
@@ -176,14 +165,14 @@ class DockerWrapper:
     def _clean_up(self) -> None:
         """Write the container's log, which the real one, too, has twice; remove what was made."""
         with tempfile.TemporaryFile() as log:
-            self._run(f"logs {self._job.container}", log)
+            self._run(f"logs {self.job.container}", log)
             self._say("stderr from container:")
             log.seek(0)
-            shutil.copyfileobj(log, self._stderr)
+            shutil.copyfileobj(log, self.stderr)
             self._say("stderr end")
-        commands = [f"container rm {self._job.container}"]
-        if not self._job.config.image_name:
-            commands.append(f"image rm {self._job.image}")
+        commands = [f"container rm {self.job.container}"]
+        if not self.job.config.image_name:
+            commands.append(f"image rm {self.job.image}")
         for command in commands:
             with tempfile.TemporaryFile() as output:
                 self._run(command, output)
@@ -217,8 +206,8 @@ class DockerWrapper:
         As with the real one, what the engine has said is in the job's stderr only if the command
         succeeds; what the shell says always is.
         """
-        self._say(f"running docker command: {command}\nprogram: {self._engine.name}")
-        process = self._started(["sh", "-c", self._job.in_shell(command)], output)
+        self._say(f"running docker command: {command}\nprogram: {self.engine.name}")
+        process = self._started(["sh", "-c", self.job.in_shell(command)], output)
         if command.startswith("build "):
             status = self._wait(process)
         else:
@@ -230,17 +219,17 @@ class DockerWrapper:
         else:
             self._say("command output:")
             output.seek(0)
-            shutil.copyfileobj(output, self._stderr)
-            self._stderr.flush()
+            shutil.copyfileobj(output, self.stderr)
+            self.stderr.flush()
         return status
 
     def _started(self, command: Sequence[str], output: IO[bytes]) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             command,
-            cwd=self._slot.directory,
+            cwd=self.slot.directory,
             stdin=subprocess.DEVNULL,
             stdout=output,
-            stderr=self._stderr,
+            stderr=self.stderr,
             start_new_session=True,
         )
 
@@ -254,7 +243,7 @@ class DockerWrapper:
         try:
             while process.poll() is None:
                 self._check()
-                if not _BACKOFF.wait(looks, stop=self._stop):
+                if not _BACKOFF.wait(looks, stop=self.stop):
                     raise _Ended
                 looks += 1
         finally:
@@ -263,20 +252,20 @@ class DockerWrapper:
         return process.returncode
 
     def _check(self) -> None:
-        if self._stop.is_set():
+        if self.stop.is_set():
             raise _Ended
         now = time.monotonic()
-        exceeded = self._watch.check_slot(now - self._begin)
+        exceeded = self.watch.check_slot(now - self._begin)
         if exceeded is None and now >= self._ask:
             self._ask = now + _ASK_EVERY
-            if self._cancelled():
+            if self.cancelled():
                 exceeded = JobFailed(EXIT_ABORTED_BY_PROJECT, _ABORTED)
         if exceeded is not None:
             raise _Ended(exceeded)
 
     def _say(self, text: str) -> None:
-        self._stderr.write(f"{text}\n".encode("utf-8", "replace"))
-        self._stderr.flush()
+        self.stderr.write(f"{text}\n".encode("utf-8", "replace"))
+        self.stderr.flush()
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -124,6 +124,7 @@ class Containers:
     Attributes:
         project: the part of the names of containers and images that tells this project's from
             others' on the machine; a client has the project's address there.
+        found: the engine, if somebody has looked and there is one.
     """
 
     def __init__(self, database: Database, directory: Path) -> None:
@@ -132,21 +133,21 @@ class Containers:
         self.project = f"local_{hashlib.sha256(path).hexdigest()[:12]}"
         self._lock = threading.Lock()
         self._looked = False
-        self._engine: Engine | None = None
+        self.found: Engine | None = None
         self._building: dict[str, threading.Lock] = {}
 
     def engine(self) -> Engine | None:
         """Return the engine, looking for it the first time; and tell all hosts."""
         with self._lock:
             if not self._looked:
-                self._engine = find_engine()
+                self.found = find_engine()
                 self._looked = True
                 self._tell()
-            return self._engine
+            return self.found
 
     def _tell(self) -> None:
         """Let every host that works offer the engine, as a newer client does."""
-        engine = self._engine
+        engine = self.found
         with self._database.write() as connection:
             connection.execute(
                 "UPDATE host SET docker_version = ?, core_client_version = ? WHERE active",
@@ -159,11 +160,6 @@ class Containers:
     def needed(self) -> bool:
         """Whether to look for an engine now."""
         return not self._looked and bool(container_apps(self._database.connection()))
-
-    @property
-    def found(self) -> Engine | None:
-        """The engine, if somebody has looked and there is one."""
-        return self._engine
 
     @contextmanager
     def building(self, image: str, stop: threading.Event) -> Iterator[bool]:
@@ -196,7 +192,7 @@ class Containers:
 
         An image that somebody else's container uses stays.
         """
-        engine = self._engine
+        engine = self.found
         if engine is None:
             return
         names = engine.run(

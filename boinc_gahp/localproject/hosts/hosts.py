@@ -261,7 +261,8 @@ def behaviours_of(connection: sqlite3.Connection, host_id: int) -> list[Behaviou
         "SELECT * FROM behaviour WHERE hostid IN (0, ?) AND name_key = '' ORDER BY hostid, id",
         (host_id,),
     )
-    return [_behaviour(row) for row in {row["kind"]: row for row in rows}.values()]
+    last = {row["kind"]: row for row in rows}
+    return [Behaviour(row["kind"], row["value"], row["times"]) for row in last.values()]
 
 
 def take_behaviours(connection: sqlite3.Connection, host_id: int, key: str) -> str:
@@ -286,10 +287,6 @@ def take_behaviours(connection: sqlite3.Connection, host_id: int, key: str) -> s
 def read_behaviours(text: str) -> dict[str, float]:
     """Return kinds and values from the text in ``result.behaviour``."""
     return {each.kind: each.value for each in map(parse_behaviour, text.split())}
-
-
-def _behaviour(row: sqlite3.Row) -> Behaviour:
-    return Behaviour(row["kind"], row["value"], row["times"])
 
 
 def _place(connection: sqlite3.Connection, host: str, job: str) -> tuple[int, str]:

@@ -46,11 +46,7 @@ class Slot:
         Raises:
             ValueError: it leads out of the slot.
         """
-        if not safe_open_name(open_name):
-            raise ValueError(
-                f"the file name {open_name!r} leads out of the slot (the job's directory)"
-            )
-        path = self.directory / open_name
+        path = self.directory / _checked(open_name)
         path.parent.mkdir(parents=True, exist_ok=True)
         return path
 
@@ -73,13 +69,10 @@ class Slot:
         Raises:
             ValueError: the open name leads out of the slot.
         """
-        if not safe_open_name(open_name):
-            raise ValueError(
-                f"the file name {open_name!r} leads out of the slot (the job's directory)"
-            )
         path = self.directory
+        parts = PurePosixPath(_checked(open_name)).parts
         try:
-            for part in PurePosixPath(open_name).parts:
+            for part in parts:
                 path /= part
                 if stat.S_ISLNK(path.lstat().st_mode):
                     return None
@@ -104,3 +97,9 @@ class Slot:
                     continue
                 total += status.st_size if stat.S_ISREG(status.st_mode) else 0
         return total
+
+
+def _checked(open_name: str) -> str:
+    if not safe_open_name(open_name):
+        raise ValueError(f"the file name {open_name!r} leads out of the slot (the job's directory)")
+    return open_name

@@ -240,7 +240,13 @@ def upload(
     """
     found = [(file, path) for file in files if (path := _find(slot, file)) is not None]
     for file, path in found:
-        _check_size(file, path)
+        size = path.stat().st_size
+        if file.max_nbytes is not None and size > file.max_nbytes:
+            raise JobFailed(
+                ERR_FILE_TOO_BIG,
+                f"upload failure: {file.open_name}: file size too big: {size} > "
+                f"{file.max_nbytes:.0f} bytes",
+            )
     for file, path in found:
         if not path.is_file():
             slot.put_aside(path, file.name)
@@ -285,16 +291,6 @@ def _find(slot: Slot, file: OutputFileInfo) -> Path | None:
             # Whoever this project runs as: a client is not root.
             raise JobFailed(ERR_FOPEN, f"upload failure: {file.open_name}: cannot be read")
     return path
-
-
-def _check_size(file: OutputFileInfo, path: Path) -> None:
-    size = path.stat().st_size
-    if file.max_nbytes is not None and size > file.max_nbytes:
-        raise JobFailed(
-            ERR_FILE_TOO_BIG,
-            f"upload failure: {file.open_name}: file size too big: {size} > "
-            f"{file.max_nbytes:.0f} bytes",
-        )
 
 
 def _change(path: Path, result_name: str, max_nbytes: float | None) -> None:

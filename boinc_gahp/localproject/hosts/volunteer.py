@@ -92,7 +92,7 @@ class Volunteer:
         """Work until stopped."""
         left = deque(self._scheduler.all_unfinished(self._host_id))
         while not self._stop.is_set():
-            seen = self._core.wake.count()
+            seen = self._core.wake.rings
             self._report_late()
             if self._containers.needed():
                 self._containers.engine()

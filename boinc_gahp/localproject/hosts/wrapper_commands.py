@@ -36,15 +36,14 @@ class Options:
 
 def read_options(arguments: Sequence[str]) -> Options:
     """Read the wrapper's command line; an option without a value names no file."""
-    options = {"--config": "job.toml", "--dockerfile": "Dockerfile"}
-    words = []
+    named, words = {}, []
     left = iter(arguments)
     for word in left:
-        if word in options:
-            options[word] = next(left, "(null)")
+        if word in {"--config", "--dockerfile"}:
+            named[word[2:]] = next(left, "(null)")
         elif word not in {"--verbose", "--sporadic"}:
             words.append(word)
-    return Options(options["--config"], options["--dockerfile"], tuple(words))
+    return Options(**named, words=tuple(words))
 
 
 @dataclass(frozen=True, slots=True)

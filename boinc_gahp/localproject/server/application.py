@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 from flask import Flask, Response, redirect, request
-from werkzeug.wsgi import wrap_file
 
 from boinc_gahp.localproject.errors import PhpFatal, RpcFailed
 from boinc_gahp.localproject.server import rpc_batches, rpc_files, rpc_submit, site_pages
@@ -28,7 +27,7 @@ from boinc_gahp.localproject.server.messages import (
     php_message,
     uncaught,
 )
-from boinc_gahp.localproject.server.site_pages import error_page, not_found
+from boinc_gahp.localproject.server.site_pages import error_page, file_response, not_found, xml_page
 from boinc_gahp.localproject.store import valid_physical_name
 from boinc_gahp.serving import hostname
 
@@ -164,16 +163,16 @@ def _rpc(core: Core, form: Form, page: str, unknown: str, handlers: dict[str, Ha
         return _malformed(core, data, page, error.args)
     handler = handlers.get(parsed.name)
     if handler is None:
-        return _xml(PROLOG + error_element(unknown, -1))
+        return xml_page(error_element(unknown, -1))
     reply = RpcReply(display_errors=core.php.display_errors)
     root = parsed.name
-    begin, end = f"{PROLOG}<{root}>\n", f"</{root}>\n"
+    begin, end = f"<{root}>\n", f"</{root}>\n"
     try:
         _check_up(core)
         handler(core, parsed, reply)
     except RpcFailed as failed:
         log.info("%s: %s", root, failed.message)
-        return _xml(begin + str(reply) + error_element(failed.message, failed.number) + end)
+        return xml_page(begin + str(reply) + error_element(failed.message, failed.number) + end)
     except PhpFatal as fatal:
         log.info("%s: %s", root, fatal)
         return _died(core, begin + str(reply), page, str(fatal))
@@ -181,14 +180,14 @@ def _rpc(core: Core, form: Form, page: str, unknown: str, handlers: dict[str, Ha
         # A full disk, for example: PHP dies of it too.
         log.error("%s: %s", root, error)
         return _died(core, begin + str(reply), page, uncaught(error))
-    return _xml(begin + str(reply) + end)
+    return xml_page(begin + str(reply) + end)
 
 
 def _died(core: Core, begun: str, page: str, message: str) -> Response:
     """Answer like PHP when it dies in the middle of a reply."""
     if core.php.display_errors:
-        return _xml(begun + php_message(escape(message), page, 67, "Fatal error"))
-    return _xml(begun, 500)
+        return xml_page(begun + php_message(escape(message), page, 67, "Fatal error"))
+    return xml_page(begun, 500)
 
 
 def _check_up(core: Core) -> None:
@@ -238,11 +237,6 @@ def _no_xml(complaint: tuple[str, ...]) -> str:
     )
 
 
-def _xml(text: str, status: int = 200) -> Response:
-    body = text.encode("utf-8", "replace")
-    return Response(body, status=status, content_type=CONTENT_TYPE)
-
-
 def _failed(error: Exception) -> tuple[Response, int]:
     log.error("%s: %s", request.path, error)
     return error_page("Unable to handle request"), 500
@@ -252,13 +246,7 @@ def _download(core: Core, name: str) -> AnyResponse | str:
     if not valid_physical_name(name) or not core.download.exists(name):
         return not_found()
     path = core.download.path(name)
-    headers = {"Content-Length": str(path.stat().st_size)}
-    return Response(
-        wrap_file(request.environ, path.open("rb")),
-        headers=headers,
-        content_type="application/octet-stream",
-        direct_passthrough=True,
-    )
+    return file_response(path, {"Content-Length": str(path.stat().st_size)})
 
 
 def _compress(response: AnyResponse) -> AnyResponse:

@@ -23,6 +23,8 @@ log = logging.getLogger("boinc_gahp.localproject")
 _CHUNK = 1 << 18
 #: Fields are kept in memory; 256 MB is more than a million jobs.
 _MAX_FIELD = 256 << 20
+#: PHP's max_file_uploads.
+_MAX_FILES = 20
 #: Bytes of an urlencoded field to decode at a time.
 _PIECE = 1 << 16
 
@@ -120,7 +122,7 @@ def _read_multipart(
             name, value, file = event.name or "", bytearray(), None
         elif isinstance(event, File):
             file = FormFile(event.name or "", event.filename or "", None)
-            if len(form.files) < php.max_file_uploads:
+            if len(form.files) < _MAX_FILES:
                 form.files.append(file)
                 with _on_disk(file):
                     file.incoming = new_file()

@@ -12,16 +12,20 @@ import secrets
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
-from urllib.parse import quote, unquote
 
 from flask import Response, abort, redirect, request
-from werkzeug.wsgi import wrap_file
 
 from boinc_gahp.localproject.backend.plugins import collected_path
 from boinc_gahp.localproject.backend.views import uploaded_files
 from boinc_gahp.localproject.server.messages import as_integer, htmlspecialchars, php_message
 from boinc_gahp.localproject.server.rpc_batches import find_job
-from boinc_gahp.localproject.server.site_pages import error_page
+from boinc_gahp.localproject.server.site_pages import (
+    BINARY,
+    check_project,
+    error_page,
+    file_response,
+    logged_in,
+)
 from boinc_gahp.localproject.states import Outcome
 from boinc_gahp.localproject.store import valid_physical_name
 from boinc_gahp.templates.documents import read_result
@@ -35,12 +39,11 @@ if TYPE_CHECKING:
 
 
 _HTML = "text/html; charset=UTF-8"
-_BINARY = "application/octet-stream"
 
 
 def output_page(core: Core) -> Response:
     """Hand out the output that the request asks for, or answer as the real server does."""
-    _check_project(core)
+    check_project(core)
     command = _text_argument("cmd")
     auth_str = _text_argument("auth_str")
     answer = {
@@ -60,14 +63,6 @@ def _refuse(words: str) -> NoReturn:
     # The words repeat the request, which may be a script. The server's own text contains a ">",
     # which it does not escape.
     abort(Response(htmlspecialchars(words).replace("&gt;", ">"), content_type=_HTML))
-
-
-def _check_project(core: Core) -> None:
-    """End the request if the project is down."""
-    if core.web_stopped:
-        abort(error_page("Project down for maintenance"))
-    if core.database_down:
-        abort(error_page("Unable to handle request"))
 
 
 def _text_argument(name: str) -> str:
@@ -117,10 +112,7 @@ def _result_file(core: Core, connection: sqlite3.Connection, auth_str: str) -> R
     files = uploaded_files(result)
     if not 0 <= number < len(files):
         _refuse(f"ERROR: bad file num: {number} > {len(files)}")
-    file = files[number]
-    if not core.upload.exists(file.name):
-        _refuse(f"ERROR: no such file {core.upload.path(file.name)}")
-    return _stored(core, file)
+    return _stored(core, files[number], "no such file")
 
 
 def _workunit_file(core: Core, connection: sqlite3.Connection, auth_str: str) -> Response:
@@ -135,11 +127,8 @@ def _workunit_file(core: Core, connection: sqlite3.Connection, auth_str: str) ->
     if not 0 <= number < len(files):
         # The connection ends before the promised length, as it does on the real server.
         body = _no_such_number(number).encode() if core.php.display_errors else b""
-        return Response([body], headers=_headers("d9", 4096), content_type=_BINARY)
-    file = files[number]
-    if not core.upload.exists(file.name):
-        _refuse(f"ERROR: no such file: {core.upload.path(file.name)}")
-    return _stored(core, file)
+        return Response([body], headers=_headers("d9", 4096), content_type=BINARY)
+    return _stored(core, files[number], "no such file:")
 
 
 def _canonical(connection: sqlite3.Connection, job: sqlite3.Row) -> sqlite3.Row:
@@ -151,22 +140,19 @@ def _canonical(connection: sqlite3.Connection, job: sqlite3.Row) -> sqlite3.Row:
     return result
 
 
-def _stored(core: Core, file: UploadedFile) -> Response:
-    return _sent_file(core.upload.path(file.name), file.name)
+def _stored(core: Core, file: UploadedFile, missing: str) -> Response:
+    path = core.upload.path(file.name)
+    if not path.is_file():
+        _refuse(f"ERROR: {missing} {path}")
+    return _sent_file(path, file.name)
 
 
 def _sent_file(path: Path, filename: str, *, temporary: bool = False) -> Response:
     """Send a file; one that is ``temporary`` is removed."""
-    headers = _headers(filename, path.stat().st_size)
-    file = path.open("rb")
+    answer = file_response(path, _headers(filename, path.stat().st_size))
     if temporary:
         path.unlink()
-    return Response(
-        wrap_file(request.environ, file),
-        headers=headers,
-        content_type=_BINARY,
-        direct_passthrough=True,
-    )
+    return answer
 
 
 def _headers(filename: str, nbytes: int) -> dict[str, str]:
@@ -244,7 +230,7 @@ def _zip(core: Core, prefix: str, results: Iterable[sqlite3.Row]) -> Response:
 
 def output3_page(core: Core) -> Response:
     """Hand out the output that the request asks for, or answer as the real server does."""
-    _check_project(core)
+    check_project(core)
     if _text_argument("action") != "get_file":
         return _nothing("")
     result_id, index = _number_argument("result_id"), _number_argument("index")
@@ -256,7 +242,7 @@ def output3_page(core: Core) -> Response:
         ).fetchone()
         if result is None:
             return error_page("no result")
-        _check_owner(connection, unquote(request.cookies.get("auth", "")), result["batch"])
+        _check_owner(connection, result["batch"])
     # Unlike in get_output.php, it is the place in the template.
     files = read_result(result["xml_doc_in"])
     if index >= len(files):
@@ -275,16 +261,9 @@ def _nothing(filename: str) -> Response:
     return _sent_file(Path(os.devnull), filename)
 
 
-def _check_owner(connection: sqlite3.Connection, authenticator: str, batch_id: int) -> None:
+def _check_owner(connection: sqlite3.Connection, batch_id: int) -> None:
     """End the request of somebody who may not have the batch's outputs."""
-    user = connection.execute(
-        "SELECT u.id, s.manage_all FROM user u LEFT JOIN user_submit s ON s.user_id = u.id "
-        "WHERE u.authenticator = ?",
-        (authenticator,),
-    ).fetchone()
-    if user is None:
-        wanted = quote(request.full_path.rpartition("/")[2], safe="")
-        abort(redirect(f"/test/login_form.php?next_url={wanted}"))
+    user = logged_in(connection)
     owned = "SELECT 1 FROM batch WHERE id = ? AND user_id = ?"
     if not (user["manage_all"] or connection.execute(owned, (batch_id, user["id"])).fetchone()):
         abort(error_page("not owner"))

@@ -27,62 +27,56 @@ _PROLOG = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s+|<\?.*?\?>|<!--.*?-->)*(<!DOCTYPE
 _NUMBER = re.compile(r"\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)")
 
 
-@dataclass(frozen=True, slots=True)
-class InputFileRequest:
-    """One ``<input_file>`` of a job."""
+class Element:
+    """An element of a request; of children with the same name PHP takes the first."""
 
-    mode: str
-    source: str
-    url: str
-    nbytes: float
-    md5: str
-
-
-@dataclass(frozen=True, slots=True)
-class JobRequest:
-    """One ``<job>``; numbers are as they were sent, templates are XML."""
-
-    name: str
-    command_line: str
-    files: tuple[InputFileRequest, ...]
-    rsc_fpops_est: float
-    priority: str
-    targets: tuple[tuple[str, str], ...]
-    input_template: str
-    output_template: str
-
-
-@dataclass(slots=True)
-class RpcRequest:
-    """A request: its root's name, and the texts of its elements.
-
-    ``batch`` has the elements in ``<batch>`` except ``job_params`` and jobs. ``files`` came in the
-    same form.
-    """
-
-    name: str
-    fields: dict[str, list[str]] = field(default_factory=dict)
-    batch: dict[str, str] = field(default_factory=dict)
-    job_params: dict[str, float] = field(default_factory=dict)
-    jobs: list[JobRequest] = field(default_factory=list)
-    files: Sequence[FormFile] = ()
+    def __init__(self, element: etree._Element) -> None:
+        self._element = element
 
     def text(self, name: str) -> str:
-        """Return the text of the first element with that name, or nothing."""
-        found = self.fields.get(name)
-        return found[0] if found else ""
+        """Return the text of a child, or nothing."""
+        return self._element.findtext(name) or ""
 
     def texts(self, name: str) -> list[str]:
-        """Return the texts of all elements with that name."""
-        return self.fields.get(name, [])
+        """Return the texts of all children with that name."""
+        return [child.text or "" for child in self._element.iterfind(name)]
 
     def integer(self, name: str) -> int:
-        """Return the first such element as PHP's ``(int)`` converts it."""
+        """Return a child's text as PHP's ``(int)`` converts it."""
         return as_integer(php_float(self.text(name)))
 
     def real(self, name: str) -> float:
-        """Return the first such element as PHP's ``(double)`` converts it."""
+        """Return a child's text as PHP's ``(double)`` converts it."""
         return php_float(self.text(name))
+
+    def child(self, name: str) -> Element:
+        """Return a child; an empty one if there is none."""
+        found = self._element.find(name)
+        return Element(etree.Element(name) if found is None else found)
+
+    def children(self, name: str) -> list[Element]:
+        """Return all children with that name."""
+        return [Element(child) for child in self._element.iterfind(name)]
+
+    def reals(self) -> dict[str, float]:
+        """Return all children as numbers, by their names."""
+        return {str(child.tag): php_float(child.text or "") for child in self._element}
+
+    def xml(self, name: str) -> str:
+        """Return a child as XML, or nothing."""
+        found = self._element.find(name)
+        if found is None:
+            return ""
+        return etree.tostring(found, encoding="unicode", with_tail=False)
+
+
+class RpcRequest(Element):
+    """A request; ``files`` came in the same form."""
+
+    def __init__(self, root: etree._Element, files: Sequence[FormFile]) -> None:
+        super().__init__(root)
+        self.name = str(root.tag)
+        self.files = files
 
 
 def php_float(text: str) -> float:
@@ -126,7 +120,7 @@ def parse_request(data: bytes, files: Sequence[FormFile] = ()) -> RpcRequest:
     if len(root) == 0 and not root.text:
         # For PHP the object is false, but there is no error to report.
         raise ValueError
-    return _request(root, files)
+    return RpcRequest(root, files)
 
 
 def _complaint(data: bytes, error: etree.XMLSyntaxError) -> Iterator[str]:
@@ -140,62 +134,6 @@ def _complaint(data: bytes, error: etree.XMLSyntaxError) -> Iterator[str]:
     yield " " * max(0, min(column, len(shown) + 1) - 1) + "^"
 
 
-def _request(root: etree._Element, files: Sequence[FormFile]) -> RpcRequest:
-    request = RpcRequest(str(root.tag), files=files)
-    for child in root:
-        if child.tag == "batch":
-            for item in child:
-                if item.tag == "job_params":
-                    request.job_params = {
-                        str(parameter.tag): php_float(parameter.text or "") for parameter in item
-                    }
-                elif item.tag == "job":
-                    request.jobs.append(_job(item))
-                else:
-                    request.batch.setdefault(str(item.tag), item.text or "")
-        else:
-            request.fields.setdefault(str(child.tag), []).append(child.text or "")
-    return request
-
-
-def _job(element: etree._Element) -> JobRequest:
-    texts: dict[str, str] = {}
-    files, templates = [], {}
-    for child in element:
-        tag = str(child.tag)
-        if tag == "input_file":
-            files.append(_input_file(child))
-        elif tag in ("input_template", "output_template"):
-            templates[tag] = etree.tostring(child, encoding="unicode", with_tail=False)
-        else:
-            texts.setdefault(tag, child.text or "")
-    return JobRequest(
-        name=texts.get("name", ""),
-        command_line=texts.get("command_line", ""),
-        files=tuple(files),
-        rsc_fpops_est=php_float(texts.get("rsc_fpops_est", "")),
-        priority=texts.get("priority", ""),
-        targets=tuple(
-            (name, texts[name])
-            for name in ("target_team", "target_user", "target_host")
-            if texts.get(name)
-        ),
-        input_template=templates.get("input_template", ""),
-        output_template=templates.get("output_template", ""),
-    )
-
-
-def _input_file(element: etree._Element) -> InputFileRequest:
-    texts = {str(child.tag): child.text or "" for child in element}
-    return InputFileRequest(
-        mode=texts.get("mode", ""),
-        source=texts.get("source", ""),
-        url=texts.get("url", ""),
-        nbytes=php_float(texts.get("nbytes", "")),
-        md5=texts.get("md5", ""),
-    )
-
-
 PROLOG = '<?xml version="1.0" encoding="ISO-8859-1" ?>\n'
 CONTENT_TYPE = "text/xml;charset=UTF-8"
 
@@ -206,15 +144,15 @@ PROJECT_DOWN = -183
 _INC = "/srv/boinc/projects/test/html/"
 
 
+@dataclass(slots=True)
 class RpcReply:
     """The inner part of a reply, written piece by piece.
 
     The server does not escape names and messages (``web-rpcs.rst``, "Transport and framing").
     """
 
-    def __init__(self, *, display_errors: bool) -> None:
-        self._display_errors = display_errors
-        self._parts: list[str] = []
+    display_errors: bool
+    _parts: list[str] = field(default_factory=list)
 
     def add(self, xml: str) -> None:
         """Append XML."""
@@ -226,7 +164,7 @@ class RpcReply:
 
     def warn(self, message: str, place: str, line: int, kind: str = "Warning") -> None:
         """Append one of PHP's messages, if they are shown. ``place`` is below ``html/``."""
-        if self._display_errors:
+        if self.display_errors:
             self.add(php_message(message, place, line, kind))
 
     def __str__(self) -> str:

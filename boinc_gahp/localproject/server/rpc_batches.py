@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import TYPE_CHECKING
 
-from boinc_gahp.localproject.accounts import User, authenticate, find_app
+from boinc_gahp.localproject.accounts import authenticate, find_app
 from boinc_gahp.localproject.backend import batches, plugins
 from boinc_gahp.localproject.backend.views import uploaded_files
 from boinc_gahp.localproject.core import name_key
@@ -52,7 +53,7 @@ def query_batches(core: Core, request: RpcRequest, reply: RpcReply) -> None:
         user = authenticate(connection, request.text("authenticator"))
         for batch in connection.execute(
             "SELECT * FROM batch WHERE user_id = ? AND state != ? ORDER BY id",
-            (user.id, BatchState.RETIRED),
+            (user["id"], BatchState.RETIRED),
         ).fetchall():
             batches.deprecated(reply)
             now = batches.with_progress(connection, batch)
@@ -64,8 +65,7 @@ def query_batches(core: Core, request: RpcRequest, reply: RpcReply) -> None:
 def query_batch(core: Core, request: RpcRequest, reply: RpcReply) -> None:
     """Describe a batch and its jobs."""
     with core.db.write() as connection:
-        user = authenticate(connection, request.text("authenticator"))
-        batch = batches.owned(connection, request, user)
+        batch = batches.owned(connection, request)
         batches.deprecated(reply)
         now = batches.with_progress(connection, batch)
     with core.db.read() as connection:
@@ -134,8 +134,9 @@ def query_batch2(core: Core, request: RpcRequest, reply: RpcReply) -> None:
         for name in request.texts("batch_name"):
             batch = batches.by_name(connection, name)
             if batch is None:
-                raise RpcFailed(f"no batch named {_addslashes(name)}")
-            if batch["user_id"] != user.id:
+                escaped = re.sub(r"(['\"\\])", r"\\\1", name)
+                raise RpcFailed(f"no batch named {escaped}")
+            if batch["user_id"] != user["id"]:
                 raise RpcFailed(f"not owner of {name}")
             found.append(batch["id"])
         reply.add(f"<server_time>{_server_time(server_time)}</server_time>\n")
@@ -168,15 +169,10 @@ def _server_time(now: float) -> str:
     return f"{int(now * 10_000) / 10_000:.4f}".rstrip("0").rstrip(".")
 
 
-def _addslashes(name: str) -> str:
-    return "".join(f"\\{char}" if char in "'\"\\" else char for char in name)
-
-
 def abort_batch(core: Core, request: RpcRequest, reply: RpcReply) -> None:
     """Abort a batch, in whatever state it is."""
     with core.db.write() as connection:
-        user = authenticate(connection, request.text("authenticator"))
-        batch = batches.owned(connection, request, user, refusal="not owner")
+        batch = batches.owned(connection, request, refusal="not owner")
         batches.abort(connection, batch["id"])
     core.wake.ring()
     reply.success()
@@ -185,8 +181,7 @@ def abort_batch(core: Core, request: RpcRequest, reply: RpcReply) -> None:
 def retire_batch(core: Core, request: RpcRequest, reply: RpcReply) -> None:
     """Abort the rest of a batch and retire it; doing it twice does no harm."""
     with core.db.write() as connection:
-        user = authenticate(connection, request.text("authenticator"))
-        batch = batches.owned(connection, request, user)
+        batch = batches.owned(connection, request)
         batches.deprecated(reply)
         if batch["state"] != BatchState.RETIRED:
             batches.retire(connection, batch)
@@ -198,8 +193,7 @@ def retire_batch(core: Core, request: RpcRequest, reply: RpcReply) -> None:
 def set_expire_time(core: Core, request: RpcRequest, reply: RpcReply) -> None:
     """Set the time at which a batch is aborted and retired; 0 means never."""
     with core.db.write() as connection:
-        user = authenticate(connection, request.text("authenticator"))
-        batch = batches.owned(connection, request, user)
+        batch = batches.owned(connection, request)
         connection.execute(
             "UPDATE batch SET expire_time = ? WHERE id = ?",
             (request.real("expire_time"), batch["id"]),
@@ -219,9 +213,19 @@ def find_job(connection: sqlite3.Connection, name: str) -> sqlite3.Row | None:
     return row
 
 
-def _owner(connection: sqlite3.Connection, job: sqlite3.Row) -> int:
+def _owned(
+    connection: sqlite3.Connection,
+    user: sqlite3.Row,
+    job: sqlite3.Row | None,
+    missing: str = "no such job",
+    refusal: str = "not owner",
+) -> sqlite3.Row:
+    if job is None:
+        raise RpcFailed(missing)
     batch = batches.by_id(connection, job["batch"])
-    return batch["user_id"] if batch is not None else 0
+    if batch is None or batch["user_id"] != user["id"]:
+        raise RpcFailed(refusal)
+    return job
 
 
 def query_job(core: Core, request: RpcRequest, reply: RpcReply) -> None:
@@ -231,10 +235,7 @@ def query_job(core: Core, request: RpcRequest, reply: RpcReply) -> None:
         job = connection.execute(
             "SELECT * FROM workunit WHERE id = ?", (request.integer("job_id"),)
         ).fetchone()
-        if job is None:
-            raise RpcFailed("no such job")
-        if _owner(connection, job) != user.id:
-            raise RpcFailed("not owner")
+        job = _owned(connection, user, job)
         for result in connection.execute(
             "SELECT * FROM result WHERE workunitid = ? ORDER BY id", (job["id"],)
         ):
@@ -284,11 +285,7 @@ def query_completed_job(core: Core, request: RpcRequest, reply: RpcReply) -> Non
     """Describe a job's canonical instance."""
     with core.db.read() as connection:
         user = authenticate(connection, request.text("authenticator"))
-        job = find_job(connection, request.text("job_name"))
-        if job is None:
-            raise RpcFailed("no such job")
-        if _owner(connection, job) != user.id:
-            raise RpcFailed("not owner")
+        job = _owned(connection, user, find_job(connection, request.text("job_name")))
         reply.add(f"<completed_job>\n   <error_mask>{job['error_mask']}</error_mask>\n")
         number = job["canonical_resultid"]
         if not number:
@@ -315,20 +312,13 @@ def abort_jobs(core: Core, request: RpcRequest, reply: RpcReply) -> None:
     try:
         for name in request.texts("job_name"):
             with core.db.write() as connection:
-                _abort_job(connection, user, name)
+                job = find_job(connection, name)
+                job = _owned(connection, user, job, f"no job {name}", "not owner of batch")
+                batches.cancel_jobs(connection, "id = ?", (job["id"],))
             reply.add(f"<aborted {name}>\n")
     finally:
         core.wake.ring()
     reply.success()
-
-
-def _abort_job(connection: sqlite3.Connection, user: User, name: str) -> None:
-    job = find_job(connection, name)
-    if job is None:
-        raise RpcFailed(f"no job {name}")
-    if _owner(connection, job) != user.id:
-        raise RpcFailed("not owner of batch")
-    batches.cancel_jobs(connection, "id = ?", (job["id"],))
 
 
 def get_templates(core: Core, request: RpcRequest, reply: RpcReply) -> None:
@@ -348,7 +338,7 @@ def get_templates(core: Core, request: RpcRequest, reply: RpcReply) -> None:
         authenticate(connection, request.text("authenticator"), app)
     texts = []
     for kind in ("in", "out"):
-        path = core.templates / f"{app.name}_{kind}"
+        path = core.templates / f"{app['name']}_{kind}"
         try:
             texts.append(path.read_text("utf-8", "replace"))
         except OSError as error:

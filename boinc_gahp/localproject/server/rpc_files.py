@@ -106,7 +106,15 @@ def note_use(
     row = connection.execute("SELECT * FROM job_file WHERE name = ?", (name,)).fetchone()
     if row is None:
         # Also for a file that did not come through upload_files; the real server adopts it too.
-        file_id = _insert(connection, name, delete_time)
+        if len(name) > MAX_NAME:
+            raise PhpFatal(
+                "Uncaught mysqli_sql_exception: Data too long for column 'name' at row 1"
+            )
+        cursor = connection.execute(
+            "INSERT INTO job_file (name, create_time, delete_time) VALUES (?, ?, ?)",
+            (name, time.time(), delete_time),
+        )
+        file_id = int(cursor.lastrowid or 0)
     elif uploaded:
         raise PhpFatal(f"Uncaught mysqli_sql_exception: Duplicate entry '{name}' for key 'jf_name'")
     else:
@@ -117,28 +125,14 @@ def note_use(
             )
             postponed = True
     if batch_id:
-        _associate(connection, batch_id, file_id)
+        try:
+            connection.execute(
+                "INSERT INTO batch_file_assoc (batch_id, job_file_id) VALUES (?, ?)",
+                (batch_id, file_id),
+            )
+        except sqlite3.IntegrityError as error:
+            raise PhpFatal(
+                f"Uncaught mysqli_sql_exception: Duplicate entry '{file_id}-{batch_id}' "
+                "for key 'job_file_id'"
+            ) from error
     return postponed
-
-
-def _associate(connection: sqlite3.Connection, batch_id: int, file_id: int) -> None:
-    try:
-        connection.execute(
-            "INSERT INTO batch_file_assoc (batch_id, job_file_id) VALUES (?, ?)",
-            (batch_id, file_id),
-        )
-    except sqlite3.IntegrityError as error:
-        raise PhpFatal(
-            f"Uncaught mysqli_sql_exception: Duplicate entry '{file_id}-{batch_id}' "
-            "for key 'job_file_id'"
-        ) from error
-
-
-def _insert(connection: sqlite3.Connection, name: str, delete_time: float) -> int:
-    if len(name) > MAX_NAME:
-        raise PhpFatal("Uncaught mysqli_sql_exception: Data too long for column 'name' at row 1")
-    cursor = connection.execute(
-        "INSERT INTO job_file (name, create_time, delete_time) VALUES (?, ?, ?)",
-        (name, time.time(), delete_time),
-    )
-    return int(cursor.lastrowid or 0)

@@ -9,7 +9,7 @@ import shlex
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from boinc_gahp.localproject.accounts import AppRow, User, authenticate, check_job_limit, find_app
+from boinc_gahp.localproject.accounts import authenticate, check_job_limit, find_app
 from boinc_gahp.localproject.backend import batches, work
 from boinc_gahp.localproject.backend.new_job import (
     keep_template,
@@ -17,12 +17,11 @@ from boinc_gahp.localproject.backend.new_job import (
     refused_by_create_work,
     template_name,
 )
-from boinc_gahp.localproject.backend.work import COLUMNS
 from boinc_gahp.localproject.errors import RpcFailed, no_space
 from boinc_gahp.localproject.hosts.hosts import mean_speed
 from boinc_gahp.localproject.hosts.transfers import fetch
 from boinc_gahp.localproject.new_app import renew_versions
-from boinc_gahp.localproject.server.messages import as_integer, php_float, php_number
+from boinc_gahp.localproject.server.messages import php_number
 from boinc_gahp.localproject.states import BatchState
 from boinc_gahp.localproject.store import directory_of, md5_file
 from boinc_gahp.templates.reading import read_input_template, read_output_template
@@ -31,17 +30,11 @@ from boinc_gahp.templates.types import InputTemplate, TemplateError
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
     from boinc_gahp.localproject.backend.new_job import NewJob
     from boinc_gahp.localproject.backend.work import NewWorkunit
     from boinc_gahp.localproject.core import Core
-    from boinc_gahp.localproject.server.messages import (
-        InputFileRequest,
-        JobRequest,
-        RpcReply,
-        RpcRequest,
-    )
+    from boinc_gahp.localproject.server.messages import Element, RpcReply, RpcRequest
 
 
 #: The real server inserts about a megabyte of SQL at a time, each in its own transaction.
@@ -51,15 +44,15 @@ _PIECE_BYTES = 1_000_000
 def estimate_batch(core: Core, request: RpcRequest, reply: RpcReply) -> None:
     """Estimate how long a batch would run, in seconds."""
     with core.db.read() as connection:
-        app = find_app(connection, request.batch.get("app_name", ""))
+        app = find_app(connection, request.child("batch").text("app_name"))
         authenticate(connection, request.text("authenticator"), app)
         speed = mean_speed(connection)
     template = _input_template(core, app, reply)
     usual = template.rsc_fpops_est if template is not None else None
     total = 0.0
-    for job in request.jobs:
+    for job in request.child("batch").children("job"):
         # job_params and jobs' own templates are ignored (``batch_flop_count()``).
-        each = job.rsc_fpops_est or usual
+        each = job.real("rsc_fpops_est") or usual
         if not each:
             raise RpcFailed("no rsc_fpops_est given for job")
         total += each
@@ -70,31 +63,32 @@ def estimate_batch(core: Core, request: RpcRequest, reply: RpcReply) -> None:
 def submit_batch(core: Core, request: RpcRequest, reply: RpcReply) -> None:
     """Create a batch's jobs."""
     connection = core.db.connection()
-    app = find_app(connection, request.batch.get("app_name", ""))
+    batch = request.child("batch")
+    jobs = batch.children("job")
+    app = find_app(connection, batch.text("app_name"))
     user = authenticate(connection, request.text("authenticator"), app)
     renew_versions(core.db)
-    check_job_limit(connection, user, len(request.jobs))
+    check_job_limit(connection, user, len(jobs))
     template = _input_template(core, app, reply)
     if template is not None:
-        _check_counts(request.jobs, template)
-    batch_id = as_integer(php_float(request.batch.get("batch_id", "")))
+        _check_counts(jobs, template)
+    batch_id = batch.integer("batch_id")
     if batch_id:
         _check_batch(connection, batch_id, user)
     stage = _Stager(core, reply, user)
-    lines = [_job_line(job, stage) for job in request.jobs]
-    _check_allocation(core, request, app, user)
-    maker = _maker(core, request, app)
+    lines = [_job_line(job, stage) for job in jobs]
+    _check_allocation(core, batch, app, user)
+    maker = _maker(core, batch, app)
     # A name too long for a file system would be an error in pathlib's method.
-    needed = not all(job.output_template for job in request.jobs)
+    needed = not all(job.texts("output_template") for job in jobs)
     missing = needed and not os.path.isfile(core.directory / maker.output_template)  # noqa: PTH113
     if missing or stage.unwritten:
         # create_work makes no job without the output template's file, and ends with 0.
         lines = []
     with core.db.write() as connection:
         if not batch_id:
-            name = request.batch.get("batch_name", "")
-            batch_id = batches.insert(connection, user, app, name=name)
-        connection.execute("UPDATE batch SET njobs = ? WHERE id = ?", (len(request.jobs), batch_id))
+            batch_id = batches.insert(connection, user, app, name=batch.text("batch_name"))
+        connection.execute("UPDATE batch SET njobs = ? WHERE id = ?", (len(jobs), batch_id))
     _create(core, maker, batch_id, (job for line in lines for job in read_job_line(line)))
     with core.db.write() as connection:
         # Whatever has become of the batch since it was checked.
@@ -105,16 +99,16 @@ def submit_batch(core: Core, request: RpcRequest, reply: RpcReply) -> None:
     reply.add(f"<batch_id>{batch_id}</batch_id>\n")
 
 
-def _maker(core: Core, request: RpcRequest, app: AppRow) -> work.WorkMaker:
-    name = request.batch.get("input_template_filename")
+def _maker(core: Core, batch: Element, app: sqlite3.Row) -> work.WorkMaker:
+    name = batch.text("input_template_filename")
     return work.WorkMaker(
         core,
         app,
         input_template=f"{core.templates.name}/{name}" if name else "",
-        output_template=_output_template(core, request, app),
-        params=request.job_params,
-        priority=as_integer(php_float(request.batch.get("priority", ""))),
-        app_version_num=as_integer(php_float(request.batch.get("app_version_num", ""))),
+        output_template=_output_template(core, batch, app),
+        params=batch.child("job_params").reals(),
+        priority=batch.integer("priority"),
+        app_version_num=batch.integer("app_version_num"),
     )
 
 
@@ -143,56 +137,56 @@ def _pieces(maker: work.WorkMaker, batch_id: int, jobs: Iterator[NewJob]) -> Ite
         yield piece
 
 
-def _check_batch(connection: sqlite3.Connection, batch_id: int, user: User) -> None:
+def _check_batch(connection: sqlite3.Connection, batch_id: int, user: sqlite3.Row) -> None:
     batch = batches.by_id(connection, batch_id)
     if batch is None:
         raise RpcFailed(f"no batch {batch_id}")
-    if batch["user_id"] != user.id:
+    if batch["user_id"] != user["id"]:
         raise RpcFailed("not owner of batch")
     if batch["state"] != BatchState.INIT:
         raise RpcFailed("batch not in init state")
 
 
-def _check_counts(jobs: list[JobRequest], template: InputTemplate) -> None:
+def _check_counts(jobs: list[Element], template: InputTemplate) -> None:
     """Compare with the app's template, even for jobs that have their own."""
     need = len(template.per_job_files)
     for place, job in enumerate(jobs):
-        if len(job.files) != need:
-            raise RpcFailed(
-                f"wrong # of input files for job {place}: need {need}, got {len(job.files)}"
-            )
+        count = len(job.texts("input_file"))
+        if count != need:
+            raise RpcFailed(f"wrong # of input files for job {place}: need {need}, got {count}")
 
 
-def _check_allocation(core: Core, request: RpcRequest, app: AppRow, user: User) -> None:
+def _check_allocation(core: Core, batch: Element, app: sqlite3.Row, user: sqlite3.Row) -> None:
     """Calculate the operations of all jobs, for which the real server asks another program.
 
     That program does not know the app's template, and cannot handle 0.
     """
-    if request.batch.get("allocation_priority"):
-        flops = 0.0
-        for job in request.jobs:
-            each = _operations(job, request.job_params)
+    if batch.text("allocation_priority"):
+        flops, params = 0.0, batch.child("job_params").reals()
+        for job in batch.children("job"):
+            each = _operations(job, params)
             if each is None:
                 raise RpcFailed("no rsc_fpops_est given")
             flops += each
         if not flops:
             raise RpcFailed(
-                f"cd {core.directory}/bin; ./adjust_user_priority --user {user.id} --flops 0 "
-                f"--app {app.name} returned "
+                f"cd {core.directory}/bin; ./adjust_user_priority --user {user['id']} --flops 0 "
+                f"--app {app['name']} returned "
             )
 
 
-def _operations(job: JobRequest, params: dict[str, float]) -> float | None:
-    if job.rsc_fpops_est:
-        return job.rsc_fpops_est
+def _operations(job: Element, params: dict[str, float]) -> float | None:
+    if job.real("rsc_fpops_est"):
+        return job.real("rsc_fpops_est")
     with suppress(TemplateError):
-        own = read_input_template(job.input_template).rsc_fpops_est if job.input_template else None
+        template = job.xml("input_template")
+        own = read_input_template(template).rsc_fpops_est if template else None
         if own is not None:
             return own
     return params.get("rsc_fpops_est")
 
 
-def _input_template(core: Core, app: AppRow, reply: RpcReply) -> InputTemplate | None:
+def _input_template(core: Core, app: sqlite3.Row, reply: RpcReply) -> InputTemplate | None:
     """Return the app's input template, whatever jobs or the batch name.
 
     None: there is none, or only PHP can read it.
@@ -200,7 +194,7 @@ def _input_template(core: Core, app: AppRow, reply: RpcReply) -> InputTemplate |
     Raises:
         RpcFailed: PHP cannot read it either.
     """
-    path = core.templates / f"{app.name}_in"
+    path = core.templates / f"{app['name']}_in"
     try:
         return core.input_template(path)
     except FileNotFoundError:
@@ -217,32 +211,37 @@ def _input_template(core: Core, app: AppRow, reply: RpcReply) -> InputTemplate |
         raise RpcFailed(f"couldn't parse input template file {path}") from error
 
 
-def _output_template(core: Core, request: RpcRequest, app: AppRow) -> str:
-    name = request.batch.get("output_template_filename") or f"{app.name}_out"
+def _output_template(core: Core, batch: Element, app: sqlite3.Row) -> str:
+    name = batch.text("output_template_filename") or f"{app['name']}_out"
     if "/" in name or name.startswith("."):
         raise RpcFailed(f"create_work failed: bad template name {name}\n")
     return f"{core.templates.name}/{name}"
 
 
-def _job_line(job: JobRequest, stage: _Stager) -> str:
+def _job_line(job: Element, stage: _Stager) -> str:
     parts = []
-    if job.name:
-        parts.append(f"--wu_name {job.name}")
+    if job.text("name"):
+        parts.append(f"--wu_name {job.text('name')}")
     # PHP takes the string "0" for false, so such a command line is dropped.
-    if job.command_line not in ("", "0"):
-        parts.append(f'--command_line "{job.command_line}"')
-    parts += [f"--{name} {shlex.quote(value)}" for name, value in job.targets]
-    if job.priority:
-        parts.append(f"--priority {as_integer(php_float(job.priority))}")
-    parts += [stage(file) for file in job.files]
-    if job.input_template:
-        parts.append(f"--wu_template {stage.template(job.input_template)}")
-    if job.output_template:
+    command_line = job.text("command_line")
+    if command_line not in ("", "0"):
+        parts.append(f'--command_line "{command_line}"')
+    parts += [
+        f"--{name} {shlex.quote(job.text(name))}"
+        for name in ("target_team", "target_user", "target_host")
+        if job.text(name)
+    ]
+    if job.text("priority"):
+        parts.append(f"--priority {job.integer('priority')}")
+    parts += [stage(file) for file in job.children("input_file")]
+    if template := job.xml("input_template"):
+        parts.append(f"--wu_template {stage.template(template)}")
+    if template := job.xml("output_template"):
         try:
-            read_output_template(job.output_template)
+            read_output_template(template)
         except TemplateError as error:
             raise RpcFailed(f"create_work failed: {error}\n") from error
-        parts.append(f"--result_template {stage.template(job.output_template)}")
+        parts.append(f"--result_template {stage.template(template)}")
     return " " + " ".join(parts)
 
 
@@ -253,7 +252,7 @@ class _Stager:
         unwritten: a job's own template could not be written.
     """
 
-    def __init__(self, core: Core, reply: RpcReply, user: User) -> None:
+    def __init__(self, core: Core, reply: RpcReply, user: sqlite3.Row) -> None:
         self._core = core
         self._reply = reply
         self._user = user
@@ -276,31 +275,30 @@ class _Stager:
             self._reply.warn(said, "user/submit_rpc_handler.php", 364)
             return path
 
-    def __call__(self, file: InputFileRequest) -> str:
-        if file.mode == "local_staged":
-            return file.source
-        if file.mode == "remote":
-            return f"--remote_file {file.url} {file.nbytes!r} {file.md5}"
-        key = (file.mode, file.source)
-        name = self._done.get(key)
-        if name is None:
-            name = self._done[key] = self._stage(file)
-        return name
+    def __call__(self, file: Element) -> str:
+        mode, source = key = file.text("mode"), file.text("source")
+        if mode == "local_staged":
+            return source
+        if mode == "remote":
+            return f"--remote_file {file.text('url')} {file.real('nbytes')!r} {file.text('md5')}"
+        if key not in self._done:
+            self._done[key] = self._stage(mode, source)
+        return self._done[key]
 
-    def _stage(self, file: InputFileRequest) -> str:
-        if file.mode == "inline":
-            return self._inline(file.source)
-        if file.mode == "local":
-            return self._local(file.source)
-        if file.mode == "semilocal":
-            return self._semilocal(file.source)
-        if file.mode == "sandbox":
-            self._say_no_sandbox(file.source)
-            raise RpcFailed(f"sandbox link file {file.source} not found")
-        raise RpcFailed(f"unsupported file mode: {file.mode}")
+    def _stage(self, mode: str, source: str) -> str:
+        if mode == "inline":
+            return self._inline(source)
+        if mode == "local":
+            return self._local(source)
+        if mode == "semilocal":
+            return self._semilocal(source)
+        if mode == "sandbox":
+            self._say_no_sandbox(source)
+            raise RpcFailed(f"sandbox link file {source} not found")
+        raise RpcFailed(f"unsupported file mode: {mode}")
 
     def _say_no_sandbox(self, source: str) -> None:
-        path, place = f"../../sandbox/{self._user.id}/{source}", "inc/submit_util.inc"
+        path, place = f"../../sandbox/{self._user['id']}/{source}", "inc/submit_util.inc"
         missing = f"md5_file({path}): Failed to open stream: No such file or directory"
         self._reply.warn(missing, place, 510)
         self._reply.warn(f"stat(): stat failed for {path}", place, 511)
@@ -316,9 +314,11 @@ class _Stager:
         return name
 
     def _local(self, source: str) -> str:
-        path = self._allowed(source)
+        # This is the only directory that may be read.
+        directory = self._core.local_files.resolve()
+        path = (directory / source).resolve()
         try:
-            if path is None:
+            if not path.is_relative_to(directory):
                 raise FileNotFoundError(source)
             md5, _ = md5_file(path)
             with path.open("rb") as file:
@@ -331,12 +331,6 @@ class _Stager:
             )
             raise RpcFailed(f"Can't get MD5 of file {source}") from error
         return f"jf_{md5}"
-
-    def _allowed(self, source: str) -> Path | None:
-        """Return the file's path, if it is in the only directory that may be read."""
-        directory = self._core.local_files.resolve()
-        path = (directory / source).resolve()
-        return path if path.is_relative_to(directory) else None
 
     def _semilocal(self, url: str) -> str:
         incoming = self._core.download.incoming()
@@ -371,7 +365,7 @@ _QUOTED = 80
 
 def row_text(row: NewWorkunit) -> str:
     """Return a row as it appears in the query; its texts are not escaped."""
-    return f"(0, {_FIELDS.format_map(dict(zip(COLUMNS, row.values, strict=True)))})"
+    return f"(0, {_FIELDS.format_map(row.columns)})"
 
 
 def with_query(error: RpcFailed, rows: Iterable[NewWorkunit]) -> RpcFailed:

@@ -6,9 +6,10 @@ import platform
 import time
 from itertools import groupby
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
-from flask import Response, redirect, request
+from flask import Response, abort, redirect, request
+from werkzeug.wsgi import wrap_file
 
 from boinc_gahp.localproject import accounts
 from boinc_gahp.localproject.new_app import renew_versions
@@ -23,12 +24,14 @@ from boinc_gahp.localproject.server.messages import (
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator
+    from pathlib import Path
 
     from werkzeug.wrappers import Response as AnyResponse
 
     from boinc_gahp.localproject.core import Core
 
 NAME = "Local project"
+BINARY = "application/octet-stream"
 NOT_FOUND = -136
 BAD_PASSWORD = -206
 #: The words that the real server has for its numbers.
@@ -64,6 +67,16 @@ def _page(title: str, text: str) -> Response:
     return Response(page, content_type="text/html; charset=utf-8")
 
 
+def file_response(path: Path, headers: dict[str, str]) -> Response:
+    """Return a file; it may be removed from its directory meanwhile."""
+    return Response(
+        wrap_file(request.environ, path.open("rb")),
+        headers=headers,
+        content_type=BINARY,
+        direct_passthrough=True,
+    )
+
+
 def not_found() -> Response:
     """Return Apache's page for an address that does not exist."""
     return Response(
@@ -75,11 +88,18 @@ def not_found() -> Response:
     )
 
 
+def check_project(core: Core) -> None:
+    """End the request for a page if the project is down."""
+    if core.web_stopped:
+        abort(error_page("Project down for maintenance"))
+    if core.database_down:
+        abort(error_page("Unable to handle request"))
+
+
 def lookup_account(core: Core) -> AnyResponse:
     """Return the authenticator of the account with an e-mail address and a password's hash."""
-    trouble = _trouble(core)
-    if trouble:
-        return _error(trouble)
+    if core.web_stopped or core.database_down:
+        return _error(PROJECT_DOWN if core.web_stopped else DATABASE_DOWN)
     email = request.args.get("email_addr")
     if email is None:
         return error_page("missing or bad parameter: email_addr")
@@ -89,26 +109,22 @@ def lookup_account(core: Core) -> AnyResponse:
             return _error(NOT_FOUND)
         digest = request.args.get("passwd_hash")
         if not digest:
-            return _xml("<account_out>\n   <success/>\n</account_out>\n")
+            return xml_page("<account_out>\n   <success/>\n</account_out>\n")
         if not accounts.is_password_of(user, digest):
             return _error(BAD_PASSWORD)
     key = user["authenticator"]
-    return _xml(f"<account_out>\n<authenticator>{key}</authenticator>\n</account_out>\n")
+    return xml_page(f"<account_out>\n<authenticator>{key}</authenticator>\n</account_out>\n")
 
 
 def apps(core: Core) -> AnyResponse:
     """Return the apps and their newest versions, as XML."""
-    if core.web_stopped:
-        return error_page("Project down for maintenance")
-    if core.database_down:
-        return error_page("Unable to handle request")
+    check_project(core)
     renew_versions(core.db)
     with core.db.read() as connection:
-        if not _is_logged_in(connection):
-            return redirect("/test/login_form.php?next_url=apps.php%3Fxml%3D1")
+        logged_in(connection)
         if not request.args.get("xml"):
             return error_page("This project shows its apps only to programs: apps.php?xml=1")
-        return _xml("".join(("<app_versions>\n", *_applications(connection), _APPS_END)))
+        return xml_page("".join(("<app_versions>\n", *_applications(connection), _APPS_END)))
 
 
 _APPS_END = "</app_versions>\n"
@@ -122,7 +138,7 @@ def project_config(core: Core) -> AnyResponse:
         else "    <web_stopped>0</web_stopped>\n"
     )
     name, long_name = _platform()
-    return _xml(
+    return xml_page(
         f"<project_config>\n    <name>{NAME}</name>\n    <master_url>{core.url}</master_url>\n"
         f"    <web_rpc_url_base>{core.url}</web_rpc_url_base>\n{stopped}"
         "    <account_creation_disabled/>\n    <min_passwd_length>6</min_passwd_length>\n"
@@ -152,16 +168,17 @@ def login_form() -> Response:
     return _page("Log in", "This stands for the real server's form.")
 
 
-def _trouble(core: Core) -> int:
-    if core.web_stopped:
-        return PROJECT_DOWN
-    return DATABASE_DOWN if core.database_down else 0
-
-
-def _is_logged_in(connection: sqlite3.Connection) -> bool:
-    key = unquote(request.cookies.get("auth", ""))
-    query = "SELECT 1 FROM user WHERE authenticator = ?"
-    return connection.execute(query, (key,)).fetchone() is not None
+def logged_in(connection: sqlite3.Connection) -> sqlite3.Row:
+    """Return who has logged in, and their rights; without a login the request ends."""
+    user: sqlite3.Row | None = connection.execute(
+        "SELECT u.id, s.manage_all FROM user u LEFT JOIN user_submit s ON s.user_id = u.id "
+        "WHERE u.authenticator = ?",
+        (unquote(request.cookies.get("auth", "")),),
+    ).fetchone()
+    if user is None:
+        wanted = quote(request.full_path.rpartition("/")[2], safe="")
+        abort(redirect(f"/test/login_form.php?next_url={wanted}"))
+    return user
 
 
 def _applications(connection: sqlite3.Connection) -> Iterator[str]:
@@ -200,8 +217,9 @@ def _platform() -> tuple[str, str]:
 
 
 def _error(number: int) -> Response:
-    return _xml(error_element(_WORDS[number], number))
+    return xml_page(error_element(_WORDS[number], number))
 
 
-def _xml(text: str) -> Response:
-    return Response((PROLOG + text).encode("utf-8", "replace"), content_type=CONTENT_TYPE)
+def xml_page(text: str, status: int = 200) -> Response:
+    """Return a text as XML, after its prolog."""
+    return Response((PROLOG + text).encode("utf-8", "replace"), status, content_type=CONTENT_TYPE)

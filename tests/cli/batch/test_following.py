@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from boinc_gahp.localproject.new_app import insert
+from boinc_gahp.localproject.new_app import NewApp, insert
 from boinc_gahp.states import BatchState
 from tests.cli.conftest import ended
 from tests.faultproxy import status as answer_status
@@ -72,7 +72,7 @@ def run(site, batch, here, volunteers):
     program.write_text(_PROGRAM)
     core, app = site.project.core, f"like-{here.parent.name}"
     command = [sys.executable, str(program)]
-    insert(core.directory, core.db, app, command=command, input_template=None, output_template=None)
+    insert(core, NewApp(app), command)
 
     def run(name, *ends, status):
         program.with_name("ends").write_text("\n".join(ends))
