@@ -32,7 +32,7 @@ def stored(line):
     """Return what a project stores of a job's command line, by way of the request itself."""
     batch = types.BatchSubmission("a", [types.JobSubmission("j", line)])
     request = parse_request(submission_document("submit_batch", Authenticator("a" * 32), batch))
-    sent = request.jobs[0].command_line
+    sent = request.child("batch").children("job")[0].text("command_line")
     words = f'--command_line "{sent}"' if sent not in ("", "0") else ""
     (job,) = read_job_line(f" --wu_name j {words} file")
     assert job.files == ("file",)
