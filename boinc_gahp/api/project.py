@@ -10,7 +10,7 @@ from boinc_gahp.api import control, finding, submission, watching
 from boinc_gahp.api.batch import Batch
 from boinc_gahp.api.finding import look_up
 from boinc_gahp.api.progress import StepView, shown
-from boinc_gahp.api.request import build_request
+from boinc_gahp.api.request import build_request, tell_keywords
 from boinc_gahp.api.session import impatient, open_session
 from boinc_gahp.api.watching import Poll
 from boinc_gahp.config import layers
@@ -534,6 +534,10 @@ class Project:
     def __repr__(self) -> str:
         called = f"{self.name!r} " if self.name else ""
         return f"<Project {called}{self.url} account {self.account}>"
+
+
+for _each in (Project.submit, Project.submit_split, Project.plan, Project.estimate):
+    tell_keywords(_each)
 
 
 def name_of_app(app: App | str) -> str:

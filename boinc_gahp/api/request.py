@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import secrets
@@ -298,3 +299,14 @@ class Options(TypedDict, total=False):
     input_template_filename: str | None
     output_template_filename: str | None
     progress: OnProgress | bool | None
+
+
+def tell_keywords(method: Any) -> None:
+    """Let ``help()`` and completion see the keywords of a method that takes ``**options``."""
+    own, kind = inspect.signature(method), inspect.Parameter.KEYWORD_ONLY
+    defaults = {"parameters": Parameters()}
+    keywords = [
+        inspect.Parameter(name, kind, default=defaults.get(name), annotation=each.__forward_arg__)
+        for name, each in Options.__annotations__.items()
+    ]
+    method.__signature__ = own.replace(parameters=[*own.parameters.values()][:-1] + keywords)

@@ -1,9 +1,12 @@
 """The way in: from an address, from settings, and what is handed out at the top of the package."""
 
+import inspect
+
 import pytest
 
 import boinc_gahp
 from boinc_gahp import BatchState, Project
+from boinc_gahp.api.request import Options
 from boinc_gahp.errors import ConfigError, ProjectError, TransportError
 from tests import faultproxy
 from tests.api.conftest import QUICK, inline
@@ -127,6 +130,16 @@ def test_everything_at_the_top_of_the_package_is_there():
         assert name in dir(boinc_gahp)
     with pytest.raises(AttributeError, match="has no attribute 'Porject'"):
         _ = boinc_gahp.Porject
+
+
+@pytest.mark.parametrize("name", ["submit", "submit_split", "plan", "estimate"])
+def test_help_and_completion_see_the_keywords_of_a_submit(name, site):
+    """Python's help, IPython and Jupyter read them off the signature."""
+    found = inspect.signature(getattr(site.project, name)).parameters
+    assert list(found) == ["app", "jobs", *Options.__annotations__]
+    assert {found[each].kind for each in Options.__annotations__} == {
+        inspect.Parameter.KEYWORD_ONLY
+    }
 
 
 # -- one project object for many threads
