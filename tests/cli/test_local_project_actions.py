@@ -1,6 +1,7 @@
 """The other actions of ``local-project``, on a project that does not run."""
 
 import json
+import re
 import stat
 
 import pytest
@@ -147,6 +148,8 @@ def test_status_tells_what_there_is_and_no_secrets(do, directory, host):
     assert f"The project in {directory} does not run now" in out
     words = ("shown", "uppercase", "running", "submitter", "late=5", "(jobs without a batch)")
     assert [word for word in words if word not in out] == []
+    jobs = "Jobs: # total, # waiting, # running, # done, # failed"
+    assert jobs in re.sub("[0-9]+", "#", out).splitlines()
     text = do.prints("status", "--json")
     found = json.loads(text)
     assert found["running"] is False

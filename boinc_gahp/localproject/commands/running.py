@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from boinc_gahp.extras import need_extra
 from boinc_gahp.localproject.accounts import SUBMITTER_FILE
 from boinc_gahp.localproject.commands import action_parser, opened
-from boinc_gahp.states import BatchState
+from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.terminal import table, words
 from boinc_gahp.terminal.parsing import whole_number
 from boinc_gahp.terminal.stopping import until_stopped
@@ -204,8 +204,9 @@ def _contents(core: Core) -> dict[str, Any]:
 def _lines(found: dict[str, Any]) -> Iterator[str]:
     state = "runs" if found["running"] else "does not run now"
     yield f"The project in {found['directory']} {state}; its address is {found['url']}"
-    jobs = ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in found["jobs"].items())
-    yield f"Jobs: {jobs}"
+    words = {each.name.lower(): each.value for each in JobState}
+    jobs = (f"{number} {words.get(name, name)}" for name, number in found["jobs"].items())
+    yield f"Jobs: {', '.join(jobs)}"
     if found["notice"]:
         yield found["notice"]
     batches = [{**batch, **batch["jobs"]} for batch in found["batches"][:_SHOWN_BATCHES]]
