@@ -1,7 +1,7 @@
 """Translates the exceptions of urllib3, lxml and sockets.
 
 Callers of ``rpc`` only see :mod:`boinc_gahp.errors`. The cause is chained unless it contains a URL:
-requests' own texts quote whole URLs, and one of them contains the authenticator.
+urllib3's own texts quote whole URLs, and one of them contains the authenticator.
 """
 
 from __future__ import annotations

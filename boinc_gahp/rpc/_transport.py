@@ -269,8 +269,10 @@ class _Pools:
         return utils.select_proxy(url, utils.get_environ_proxies(url, no_proxy=None))
 
     def close(self) -> None:
-        """Close the connections that are not in use."""
-        for pool in self._pools.values():
+        """Close the connections that are not in use; new ones can be made."""
+        # A closed pool cannot be used any more, and another thread may be adding one.
+        pools, self._pools = self._pools, {}
+        for pool in list(pools.values()):
             pool.close()
 
 

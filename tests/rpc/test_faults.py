@@ -340,6 +340,15 @@ def test_the_environment_is_searched_for_proxies_once_for_each_host(server, monk
     assert paths == [url, "/test/"] * 2
 
 
+def test_a_project_that_is_closed_closes_no_other_one_on_the_same_transport(server):
+    server.answers.append(ok())
+    transport = HttpTransport(ONCE)
+    for _ in range(2):
+        with WebRpcs(server.url, AUTHENTICATOR, options=ONCE, transport=transport) as project:
+            project.ping()
+    assert len({request.connection for request in server.requests}) == 2
+
+
 def test_one_project_serves_many_threads(server):
     server.answers.append(ok())
     with server.client() as project, ThreadPoolExecutor(8) as pool:
