@@ -200,8 +200,10 @@ class FailureBackoff:
 
     @property
     def until(self) -> float:
-        """The time before which nothing should be tried."""
-        return self._until if time.monotonic() < self._end else min(self._until, time.time())
+        """The time before which nothing should be tried; 0: the clock was set back since."""
+        # Not the time now: whoever has read the clock a moment ago would wait for that.
+        is_over = time.monotonic() >= self._end
+        return 0.0 if is_over and self._until > time.time() else self._until
 
     @property
     def lasted(self) -> float:
