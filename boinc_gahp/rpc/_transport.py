@@ -241,12 +241,12 @@ class _Pools:
         else:
             if "://" not in proxy:
                 proxy = f"http://{proxy}"
-            login = parse_url(proxy).auth
+            parts = parse_url(proxy)
             manager = ProxyManager(
                 proxy,
                 maxsize=self._options.pool_size,
-                proxy_headers=make_headers(proxy_basic_auth=login and unquote(login)),
-                proxy_ssl_context=self._trust() if proxy.startswith("https:") else None,
+                proxy_headers=make_headers(proxy_basic_auth=parts.auth and unquote(parts.auth)),
+                proxy_ssl_context=self._trust() if parts.scheme == "https" else None,
             )
         manager.pool_classes_by_scheme = TIMED_POOLS
         pool = manager.connection_from_url(url)

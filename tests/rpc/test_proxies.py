@@ -49,6 +49,21 @@ def test_in_a_tunnel_what_is_lost_may_be_running(server, tmp_path):
     assert error.may_be_running
 
 
+@pytest.mark.parametrize("scheme", ["https", "HTTPS"])
+def test_a_proxy_may_be_reached_by_tls_and_its_login_goes_no_further(tmp_path, scheme):
+    context, bundle = certified(tmp_path, "boinc.example.edu", "localhost")
+    with Scripted(context=context) as proxy, Scripted(context=context) as safe:
+        proxy.answers.append(tunnel(safe.port))
+        safe.answers.append(ok())
+        way = f"{scheme}://alice:sesame@localhost:{proxy.port}"
+        options = ClientOptions(retry_total=0, proxy=way, ca_bundle=str(bundle))
+        with WebRpcs(SECURE, AUTHENTICATOR, options=options) as project:
+            project.ping()
+        login = base64.b64encode(b"alice:sesame").decode()
+        assert proxy.requests[0].headers["proxy-authorization"] == f"Basic {login}"
+        assert "proxy-authorization" not in safe.requests[0].headers
+
+
 def test_a_proxy_that_cannot_be_reached_is_tried_again_with_nothing_sent():
     with Scripted() as gone:
         options = behind(gone, 1.2)
