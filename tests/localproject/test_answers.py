@@ -54,6 +54,31 @@ def test_a_batch_id_of_0_is_none(client):
     assert f"<id>{batch_id}</id>" in client.rpc("query_batch", batch_id=0, batch_name="b")
 
 
+def test_of_several_elements_the_first_counts(client, begun):
+    """As in PHP, wherever they are: ``$r->batch`` is the first one, too."""
+    batch_id, file = begun
+    given = "<job_params><rsc_disk_bound>7e6</rsc_disk_bound><rsc_disk_bound>8e6</rsc_disk_bound>"
+    mode = "<mode>local_staged</mode><mode>no</mode>"
+    template = (
+        "<input_template><file_info/><workunit><file_ref><open_name>in</open_name></file_ref>"
+        "</workunit></input_template>"
+    )
+    one = (
+        f"<job><name>one</name><name>two</name><input_file>{mode}<source>{file}</source>"
+        f"</input_file>{template}<input_template/></job>"
+    )
+    more = f"<app_name>no</app_name>{given}</job_params><job_params/>"
+    reply = client.rpc(
+        "submit_batch",
+        f"<batch><batch_id>{batch_id}</batch_id><app_name>uppercase</app_name>{more}{one}</batch>"
+        f"<batch>{one}</batch>",
+    )
+    assert value(reply, "batch_id") == str(batch_id)
+    query = "SELECT name, rsc_disk_bound FROM workunit WHERE batch = ?"
+    (row,) = client.project.core.db.connection().execute(query, (batch_id,)).fetchall()
+    assert tuple(row) == ("one", 7e6)
+
+
 def state(client, batch_id):
     return value(client.rpc("query_batch", batch_id=batch_id), "state")
 

@@ -60,7 +60,7 @@ class Element:
 
     def reals(self) -> dict[str, float]:
         """Return all children as numbers, by their names."""
-        return {str(child.tag): php_float(child.text or "") for child in self._element}
+        return {str(child.tag): php_float(child.text or "") for child in reversed(self._element)}
 
     def xml(self, name: str) -> str:
         """Return a child as XML, or nothing."""
