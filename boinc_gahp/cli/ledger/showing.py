@@ -12,6 +12,7 @@ from boinc_gahp.config.layers import load
 from boinc_gahp.config.places import ledger_file
 from boinc_gahp.errors import LedgerError
 from boinc_gahp.ledger.jobs import JobLedger
+from boinc_gahp.ledger.rows import HTCONDOR_HAS_ASKED
 from boinc_gahp.ledger.store import Store
 from boinc_gahp.states import LEDGER_WORDS
 from boinc_gahp.terminal.parsing import Parser
@@ -157,6 +158,11 @@ def job_notes(job: JobRow, orphaned_after: float, now: float) -> list[str]:
         notes.append(
             f"orphan: HTCondor has not asked for {span(now - job.last_polled)}, so the project "
             "does not keep its batch longer"
+        )
+    elif job.state == "finished" and now - job.last_polled > HTCONDOR_HAS_ASKED:
+        notes.append(
+            "its outputs are fetched when HTCondor asks about it, which it has not done for "
+            f"{span(now - job.last_polled)}"
         )
     # HTCondor cancels a job after putting it on hold.
     if job.hold_reason is not None and not job.is_alive:
