@@ -2,7 +2,8 @@
 
 Every action of the command line is a function ``NAME(options) -> exit status`` with a function
 ``NAME_parser() -> Parser`` beside it, so that help, manual pages, completion and the tests of the
-documentation see the same options. It prints its results and raises errors.
+documentation see the same options. It prints its results and raises errors. Actions of
+``local-project`` get their arguments unread, and read them with that parser.
 """
 
 from __future__ import annotations
