@@ -325,7 +325,7 @@ class FilledSizes:
         template: the input template that the job takes with it; None: the app's, or the one that
             the batch names.
         elements: the elements that were filled in.
-        stored: the values that the project stores for the job, by BOINC's names (``rsc_disk_bound``).
+        stored: the values that the project stores for the job, by their elements in templates.
     """
 
     template: str | None
