@@ -60,10 +60,11 @@ def dry_run(project: Project, options: Namespace, more: Options, look_up: LookUp
     plans: list[Plan] = []
     with Work() as work:
         jobs = look_up(project, options, work, more)
-        places = jobs.places(more["name"] or "")
         more["progress"] = StepView(work.show)
         for part in _parts(project, options, jobs.jobs, more):
             plans.append(project.plan(options.app, part, **more))
+    # Of 100,000 rows they take much memory.
+    places = jobs.places(more["name"] or "") if any(plan.problems for plan in plans) else {}
     for number, plan in enumerate(plans):
         if number and not options.json:
             print()
