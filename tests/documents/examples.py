@@ -27,7 +27,7 @@ ROOT = Path(__file__).parent.parent.parent
 #: Languages of blocks that are shell examples.
 SHELL = {"console", "sh", "bash", "shell"}
 
-_MARKER = re.compile(r"\.\. (shell|python): (.*)")
+_MARKER = re.compile(r" *\.\. (shell|python): (.*)")
 _BLOCK = re.compile(r"\.\. (?:code-block|sourcecode|code):: *(\S*)")
 _STATUS = re.compile(r"run, status (\d+)")
 
