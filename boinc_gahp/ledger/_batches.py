@@ -17,6 +17,7 @@ from boinc_gahp.ledger.rows import (
     ALIVE_SQL,
     BATCH_STATES,
     HAS_WORK,
+    HTCONDOR_HAS_ASKED,
     STATES,
     UNCLEAR,
     BatchRow,
@@ -48,10 +49,16 @@ class Batches(Requests):
         )
 
     def waiting(self, url: str, account: str) -> list[JobRow]:
-        """Return the jobs that are not in a batch, oldest first, without their descriptions."""
+        """Return the jobs that are not in a batch, oldest first, without their descriptions.
+
+        One that HTCondor has not asked about lately is not among them: this file may be
+        yesterday's, and the job have been sent since.
+        """
         return self._job_rows(
-            "WHERE job.project_id = ? AND job.state = 'waiting' ORDER BY job.id",
+            "WHERE job.project_id = ? AND job.state = 'waiting' AND job.last_polled > ? "
+            "ORDER BY job.id",
             self._owner(url, account),
+            time.time() - HTCONDOR_HAS_ASKED,
             described=False,
         )
 

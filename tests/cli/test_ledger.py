@@ -72,12 +72,12 @@ def test_jobs_batches_problems_and_pending_aborts_are_listed(ledger, desk, jobs)
     assert "unfinished" not in ledger("status")[1]
 
 
-def test_a_job_whose_outputs_wait_for_htcondor_says_so(ledger, jobs):
+def test_a_job_that_waits_for_htcondor_to_ask_says_so(ledger, jobs):
     batch_id, [job_id] = on_project(jobs, 11)
     jobs.statuses(batch_id, {f"{NAME}-1": "finished"})
-    assert "when HTCondor asks" not in ledger.prints("show", job_id)
+    assert "goes on when HTCondor asks" not in ledger.prints("show", job_id)
     silent(jobs, job_id, 0.1)
-    assert "are fetched when HTCondor asks about it, which" in ledger.prints("show", job_id)
+    assert "it goes on when HTCondor asks about it, which" in ledger.prints("show", job_id)
 
 
 def details(ledger, status=0):

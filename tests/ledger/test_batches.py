@@ -1,5 +1,7 @@
 """Batches: which change is made from which state, and what every other state refuses."""
 
+import time
+
 import pytest
 
 from boinc_gahp.errors import LedgerError
@@ -30,6 +32,16 @@ def test_a_batchs_name_is_used_once(jobs):
     with pytest.raises(LedgerError, match="UNIQUE"):
         planned(jobs, "b")
     assert len(jobs.waiting(*MINE)) == 1
+
+
+def test_a_job_that_htcondor_has_not_asked_about_lately_is_not_sent_until_it_asks(jobs):
+    """The ledger may be yesterday's, and the job on the project since."""
+    job_id = jobs.accept(new_job("a")).id
+    now = time.time()
+    jobs.store.execute("UPDATE job SET last_polled = ?", (now - 3700.0,))
+    assert jobs.waiting(*MINE) == []
+    jobs.htcondor_polled({job_id: now})
+    assert [job.id for job in jobs.waiting(*MINE)] == [job_id]
 
 
 def test_what_postpones_a_batch_is_told_until_it_is_submitted(jobs):

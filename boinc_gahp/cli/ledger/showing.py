@@ -159,9 +159,9 @@ def job_notes(job: JobRow, orphaned_after: float, now: float) -> list[str]:
             f"orphan: HTCondor has not asked for {span(now - job.last_polled)}, so the project "
             "does not keep its batch longer"
         )
-    elif job.state == "finished" and now - job.last_polled > HTCONDOR_HAS_ASKED:
+    elif job.state in {"waiting", "finished"} and now - job.last_polled > HTCONDOR_HAS_ASKED:
         notes.append(
-            "its outputs are fetched when HTCondor asks about it, which it has not done for "
+            "it goes on when HTCondor asks about it, which it has not done for "
             f"{span(now - job.last_polled)}"
         )
     # HTCondor cancels a job after putting it on hold.
