@@ -1,4 +1,4 @@
-"""A container job's outputs, and where each goes.
+"""The outputs of HTCondor's container jobs, and where each goes.
 
 The job's own files tell how its program ended, and hold what it wrote to its standard streams
 (:mod:`boinc_gahp.containers.job_files`): for the project, each such job has ended well. A directory
@@ -50,7 +50,7 @@ class ProgramNotRun(OutputError):
 
 
 class ContainerDirectory(JobPlace):
-    """The directory of a container job.
+    """The directory of a container job of HTCondor.
 
     Args:
         request: what is wanted.

@@ -1,10 +1,11 @@
 """Placements: which files of one job are wanted, where each goes, and under which name.
 
-There is a place for HTCondor's jobs, :class:`~boinc_gahp.fetch.job_directory.JobDirectory`, one for
-container jobs, :class:`~boinc_gahp.fetch.container_directory.ContainerDirectory`, and one for
-people, :class:`~boinc_gahp.api.outputs.folders.Folder`, of which archives are made, too. All names
-from the network, of a job's outputs or of an archive's members, are checked here before a file gets
-such a name.
+There are two places for HTCondor's jobs,
+:class:`~boinc_gahp.fetch.job_directory.JobDirectory` and, for container jobs,
+:class:`~boinc_gahp.fetch.container_directory.ContainerDirectory`; and two for people, of which
+archives are made, too: :class:`~boinc_gahp.api.outputs.folders.Folder`, and for container jobs
+:class:`~boinc_gahp.api.outputs.folders.ProgramFolder`. All names from the network, of a job's
+outputs or of an archive's members, are checked here before a file gets such a name.
 """
 
 from __future__ import annotations

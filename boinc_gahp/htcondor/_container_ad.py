@@ -75,6 +75,9 @@ def read_container(
 ) -> tuple[ContainerJob, tuple[NamedFile, ...]]:
     """Return what a job runs in a container, and its input files.
 
+    The former has nothing of what an installed app's job has, too: arguments, files, outputs and
+    the like. ``JobDescription.container_job`` adds it.
+
     Args:
         attributes: the ad.
         iwd: the job's directory.

@@ -1,9 +1,10 @@
 """Manages one account on one project: the thread that sends, follows, fetches and ends jobs.
 
-It has no memory of its own: what it does depends only on the states of jobs in the ledger.
-So a manager can die at any point, and the next one needs nothing but the ledger: it sends an
-unfinished batch again under the same names, fetches unfinished outputs again, and does the aborts
-and retirements that are pending.
+It needs no memory of its own: what there is to do is in the ledger. What it remembers besides, such
+as pauses, sizes and failed attempts, only tells when to try, and when to try another way. So a
+manager can die at any point, and the next one needs nothing but the ledger: it sends an unfinished
+batch again under the same names, fetches unfinished outputs again, and does the aborts and
+retirements that are pending.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""HTCondor's requests. They are quick because they only use the ledger; managers do the rest."""
+"""HTCondor's requests. They are quick because no project is asked; managers do the rest.
+
+They use the ledger. A submit also looks at the files that its ad names, and a cancel waits until
+nobody writes into the job's directory.
+"""
 
 from __future__ import annotations
 

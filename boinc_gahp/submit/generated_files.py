@@ -1,8 +1,9 @@
 """Files that this program makes itself so that they can be staged.
 
 A container job's Dockerfile and script, and archives of its input directories. They are in a
-private directory under names that depend on their contents, are there once however many jobs need
-them, and are removed when no job has needed them for long.
+private directory under names that depend on their contents (an archive's on the state of what is
+packed, which need not be read for this), are there once however many jobs need them, and are
+removed when no job has needed them for long.
 """
 
 from __future__ import annotations

@@ -147,6 +147,7 @@ def run_program(options: Namespace) -> int:
         )
     _check_files_are_sent(options)
     program = _NOT_IN_NAMES.sub("_", PurePath(options.command[0]).stem)
+    # Until the jobs are known, ``app`` is only what the batch's name is made of.
     options.program, options.app = options.app, program.lstrip(".-") or "program"
     options.app_version = None
     return send(options, {"parameters": sizes_of(options)}, _look_up)
