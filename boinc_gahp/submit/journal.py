@@ -194,8 +194,10 @@ class Meter:
         with self._lock:
             self._check()
             self._done += count
-            last = self._done >= self._total > self._reported
-            if last or time.monotonic() >= self._when + _PAUSE:
+            # What is repeated after the last of it was told is not told again.
+            if self._reported < self._total and (
+                self._done >= self._total or time.monotonic() >= self._when + _PAUSE
+            ):
                 self._report()
 
     def finish(self) -> None:

@@ -30,6 +30,17 @@ def test_what_is_done_never_falls_and_never_exceeds_the_total(counts, total):
     assert len(done) == len(set(done))
 
 
+def test_what_is_repeated_after_the_end_is_not_told_again(monkeypatch):
+    monkeypatch.setattr("boinc_gahp.submit.journal._PAUSE", 0.0)
+    told = []
+    meter = Meter(told.append)
+    meter.begin("staging", 2, "bytes")
+    for count in (2, -1, 1):
+        meter.add(count)
+    meter.finish()
+    assert [each.done for each in told] == [0, 2]
+
+
 def test_one_thread_at_a_time_is_told_and_not_of_each_step(monkeypatch):
     monkeypatch.setattr("boinc_gahp.submit.journal._PAUSE", 3600.0)
     inside = threading.Lock()
