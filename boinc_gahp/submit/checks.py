@@ -58,8 +58,6 @@ _MD5 = re.compile(r"[0-9A-Fa-f]{32}")
 _NOT_IN_PHYSICAL_NAME = re.compile(r"[^A-Za-z0-9_.-]")
 _NOT_IN_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 _TEMPLATE_FILENAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}")
-#: Nearly all names match this, and need no further checks.
-_HARMLESS = re.compile(r"[A-Za-z0-9_.,:;=+*@#%-]{2,}")
 _EXTENSION = re.compile(r"\.[A-Za-z0-9_-]{1,32}")
 
 #: The project's app, and what stands before a BUDA app's name where an app is named.
@@ -124,16 +122,13 @@ def check_job_name(name: str, seen: dict[str, str]) -> None:
 
     ``seen`` holds the names of the batch's other jobs, from earlier calls.
     """
-    if _HARMLESS.fullmatch(name):
-        size, key = len(name), name.casefold()
-    else:
-        if not name or name == "0":
-            raise JobRefused(
-                f"a job is called {quoted(name)}: the project would make up a name for it, and "
-                "could then make the job twice; give every job a name"
-            )
-        _check_characters(f"job name {quoted(name)}", name, _JOB_NAME_TROUBLE)
-        size, key = len(name.encode()), fold(name)
+    if not name or name == "0":
+        raise JobRefused(
+            f"a job is called {quoted(name)}: the project would make up a name for it, and "
+            "could then make the job twice; give every job a name"
+        )
+    _check_characters(f"job name {quoted(name)}", name, _JOB_NAME_TROUBLE)
+    size, key = len(name.encode()), fold(name)
     if size > MAX_JOB_NAME:
         raise JobRefused(
             f"job name {quoted(name)} has {size} bytes; names of more than {MAX_JOB_NAME} "

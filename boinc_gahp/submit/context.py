@@ -38,7 +38,7 @@ log = logging.getLogger("boinc_gahp.submit")
 K = TypeVar("K", bound="Hashable")
 V = TypeVar("V")
 
-#: How many names of batches, and of instances, are remembered.
+#: How many names of batches are remembered.
 MAX_NAMES = 20_000
 #: How many jobs' ids are remembered, over all batches; about 300 bytes each.
 MAX_JOBS = 300_000
@@ -122,7 +122,6 @@ class ProjectCache:
         self.submitted: Recent[str, bool] = Recent(MAX_NAMES)
         self.mentioned: Recent[str, bool] = Recent(MAX_NAMES)
         self._warned: Recent[Hashable, bool] = Recent(MAX_NAMES)
-        self._instances: Recent[int, ResultInfo] = Recent(MAX_NAMES)
         self._templates: SingleFlight[str, AppTemplates] = SingleFlight(MAX_APPS)
         self._views: SingleFlight[int | str, BatchView] = SingleFlight(
             MAX_JOBS, lambda view: len(view.jobs) + 1
@@ -209,13 +208,8 @@ class ProjectCache:
         """Return a job's canonical instance, or None if the project does not show it."""
         if not job.canonical_instance_id:
             return None
-        instance = self._instances.get(job.canonical_instance_id)
-        if instance is None:
-            for found in self._project.query_job(job.id):
-                if found.id == job.canonical_instance_id:
-                    instance = found
-                    self._instances.set(found.id, found)
-        return instance
+        instances = self._project.query_job(job.id)
+        return next((each for each in instances if each.id == job.canonical_instance_id), None)
 
     # Apps.
 
