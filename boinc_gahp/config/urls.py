@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -67,7 +66,6 @@ class ProjectUrl(str):
         return self.partition(":")[2]
 
 
-@lru_cache(maxsize=1000)
 def url_identity(url: str) -> str:
     """Return :attr:`ProjectUrl.identity` of a text; a text that is not an address is returned."""
     try:

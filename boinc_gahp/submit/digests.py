@@ -77,13 +77,13 @@ class Seen:
         return cls(status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns)
 
 
-def stat_input(path: str, direct: set[str] | None = None) -> os.stat_result:
-    """Return the status of an input file; ``direct`` as for :func:`check_link`.
+def stat_input(path: str) -> os.stat_result:
+    """Return the status of an input file.
 
     Raises:
         StagingError: it is absent, unreadable, not a regular file, or a link that is not followed.
     """
-    check_link(path, direct)
+    check_link(path)
     return stat_file(path)
 
 
@@ -112,26 +112,16 @@ def stat_file(path: str) -> os.stat_result:
     return status
 
 
-def check_link(path: str, direct: set[str] | None = None) -> None:
+def check_link(path: str) -> None:
     """Raise StagingError for a symbolic link that is not followed, or to what looks like a secret.
 
     One that is not followed is another user's, in a directory that everyone can write. The link
     may be the path itself, or a directory on the way.
-
-    Args:
-        path: the path.
-        direct: directories, as paths name them, that were reached without a link a moment ago;
-            gets more of them. Many files may be in one.
     """
-    directory = os.path.dirname(path)  # noqa: PTH120  (as it is written)
-    if direct is not None and directory in direct and not os.path.islink(path):  # noqa: PTH114
-        return
     from boinc_gahp.containers.rules import link_to_secret  # noqa: PLC0415  (not for a ping)
 
     try:
         if os.path.realpath(path) == os.path.abspath(path):  # noqa: PTH100  (it may hold bytes)
-            if direct is not None:
-                direct.add(directory)
             return
         check_links(Path(path))
         target = link_to_secret(path)
@@ -190,8 +180,7 @@ class Digests:
         Raises:
             StagingError: a file is absent, unreadable, not a regular file, or changed meanwhile.
         """
-        direct = set[str]()
-        seen = {path: Seen.of(stat_input(path, direct)) for path in dict.fromkeys(paths)}
+        seen = {path: Seen.of(stat_input(path)) for path in dict.fromkeys(paths)}
         files = {path: (md5, seen[path]) for path, md5 in self._remembered(seen).items()}
         missing = [path for path in seen if path not in files]
         started = time.time_ns()

@@ -128,13 +128,12 @@ class BatchValidator:
         refusals: dict[str, GahpError] = {}
         names: dict[str, str] = {}
         seen: dict[str, StagingError | tuple[int, int]] = {}
-        direct = set[str]()
         for name, job in self._request.jobs:
             try:
                 with checks.naming(name):
                     checks.check_job_name(name, names)
                     made = self._job(name, job)
-                _check_files(made[0], seen, direct)
+                _check_files(made[0], seen)
             except (JobRefused, StagingError) as error:
                 refusals.setdefault(name, error)
                 found.pop(name, None)
@@ -501,9 +500,7 @@ def _state(nbytes: int, mtime_ns: int) -> str:
     return f"{nbytes} bytes of {when} UTC"
 
 
-def _check_files(
-    inputs: Iterable[Input], seen: dict[str, StagingError | tuple[int, int]], direct: set[str]
-) -> None:
+def _check_files(inputs: Iterable[Input], seen: dict[str, StagingError | tuple[int, int]]) -> None:
     """Raise StagingError for a file that cannot be read or has changed; the others are caches."""
     for item in inputs:
         if not isinstance(item, LocalFile):
@@ -511,7 +508,7 @@ def _check_files(
         found = seen.get(item.path)
         if found is None:
             try:
-                status = stat_input(item.path, direct)
+                status = stat_input(item.path)
                 found = (status.st_size, status.st_mtime_ns)
             except StagingError as error:
                 found = error
