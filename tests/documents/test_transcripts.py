@@ -23,10 +23,11 @@ TRANSCRIPTS = [
     if "<- $GahpVersion" in block
 ]
 
-#: What is the page's own, and another each time: numbers with decimals, ids of HTCondor's jobs, and
-#: the version.
+#: What is the page's own, and another each time: numbers with decimals, ids of HTCondor's jobs, the
+#: version and its date.
 CHANGING = re.compile(
     r"\b\d+\.\d{2,}\b|\bNULL 0 \d\S* \d\S*$|boinc/[0-9a-z]+\.\d+\b|(?<=GAHP\\ )\S+"
+    r"|[A-Z][a-z]{2} \d\d \d{4}(?= BOINC)"
 )
 JOB_ID = re.compile(r"boinc/[0-9a-z]+\.\d+")
 

@@ -4,7 +4,7 @@ r"""Conversations of real gridmanagers (``gridmanager-*.rst``), as data.
 a Result Line that a worker queues at that point. The bracketed names are those of the runs.
 """
 
-from boinc_gahp import __version__
+from boinc_gahp.gahp.banner import VERSION_TEXT
 
 START = r"""
 <- $GahpVersion: 1.0.2 Nov 21 2026 BOINC\ GAHP\ 0.1.0 $
@@ -168,6 +168,6 @@ CONVERSATIONS = {
     "batch": START + BATCH,
 }
 CONVERSATIONS = {
-    name: text.replace(r"GAHP\ 0.1.0", rf"GAHP\ {__version__}")
+    name: text.replace(r"$GahpVersion: 1.0.2 Nov 21 2026 BOINC\ GAHP\ 0.1.0 $", VERSION_TEXT)
     for name, text in CONVERSATIONS.items()
 }
