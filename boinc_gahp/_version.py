@@ -4,9 +4,9 @@ from __future__ import annotations
 
 #: Between releases the next one with ``.dev0``, for which ``scripts/building.py`` puts the version
 #: of the tree into wheels and sdists.
-__version__ = "1.0.0.dev0"
+__version__ = "1.0.0"
 #: The release date in the form of the GAHP banner (``Mon DD YYYY``).
-RELEASE_DATE = "Nov 21 2026"
+RELEASE_DATE = "Nov 29 2026"
 
 if __version__.endswith(".dev0"):
     # This is the source itself, as in an editable installation, which may be pulled at any time.
