@@ -4,7 +4,7 @@ from __future__ import annotations
 
 #: Between releases the next one with ``.dev0``, for which ``scripts/building.py`` puts the version
 #: of the tree into wheels and sdists.
-__version__ = "1.0.0"
+__version__ = "1.1.0.dev0"
 #: The release date in the form of the GAHP banner (``Mon DD YYYY``).
 RELEASE_DATE = "Nov 29 2026"
 
