@@ -7,6 +7,7 @@ seen by whoever runs them.
 import os
 import shutil
 import tempfile
+from contextlib import closing
 from pathlib import Path
 from shlex import quote
 
@@ -217,7 +218,8 @@ def test_have_a_file_written_by_a_link_in_a_state_directory(name, tmp_path, capf
             logs.stop()
         assert NOT_FOLLOWED in capfd.readouterr().err
     else:
-        PlacedFiles(state).is_made(("key",), state.stat())
+        with closing(PlacedFiles(state)) as placed:
+            placed.is_made(("key",), state.stat())
         Digests(state).of([__file__])
         assert NOT_FOLLOWED in caplog.text
     assert precious.read_text() == "precious\n" * 100

@@ -1,13 +1,18 @@
 """Names of images: what is accepted, what is refused, and what reaches a Dockerfile."""
 
 import re
+import sys
 
 import pytest
-import tomllib
 from hypothesis import example, given, strategies as st
 
 from boinc_gahp.containers.image import Image, read_image
 from boinc_gahp.containers.job_files import dockerfile, job_toml
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 DIGEST = "@sha256:" + "0" * 64
 
